@@ -1,0 +1,26 @@
+PYTHON ?= python3
+BIN := .venv/bin
+SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
+
+.PHONY: install run test clean
+
+install: .venv/installed
+
+.venv/installed: pyproject.toml
+	@$(PYTHON) -c '$(SUPPORTED)' || { echo 'inspect-vit needs Python 3.11 to 3.13; name one: make PYTHON=python3.12' >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' || { echo 'Python lacks venv; on Debian or Ubuntu: apt-get install python3-venv' >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --disable-pip-version-check --quiet --editable '.[dev]'
+	@touch $@
+
+run: install
+	$(BIN)/inspect-vit serve --sample data_samples
+
+test: install
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/pytest
+
+clean:
+	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache

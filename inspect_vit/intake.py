@@ -1,0 +1,126 @@
+"""Is a picture fit to be inspected? Blank, black and washed-out frames never pass; poor ones are warned of.
+
+All limits are on 8-bit grey levels (0..255), so they hold for every source after it was scaled to 8 bit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from inspect_vit.results import IntakeReport
+
+BLANK_STD = 2.0
+"""Standard deviation of 4x4 px means below which a frame shows nothing: the mean takes sensor noise away."""
+BLACK_P995 = 20
+"""A frame whose 99.5th percentile is below this is black: lamp off, lens cap on."""
+WASHED_OUT_SHARE = 0.98
+"""Share of pixels at OVER_LEVEL or above beyond which a photograph holds no board any more."""
+OVER_LEVEL = 250
+OVER_SHARE = 0.2
+"""Share of pixels at OVER_LEVEL or above from which a photograph is called over-exposed."""
+UNDER_P95 = 60
+"""A photograph whose 95th percentile is below this is called under-exposed."""
+BLUR_LIMIT = 0.7
+"""Blur effect of soft edges. Sharp boards have 0.1 to 0.4; with a Gaussian blur of 2 px, 0.65 to 0.78."""
+
+SCAN_DARK, SCAN_BRIGHT = 10, 245
+SCAN_MIDDLE_SHARE = 0.2
+
+
+def check_quality(grey: NDArray[np.uint8]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Judge one grey picture (H, W).
+
+    Returns:
+        (warnings, errors) in words with the value met and the limit. Errors mean "do not inspect this".
+    """
+    share = np.asarray(cv2.calcHist([grey], [0], None, [256], [0, 256]), np.float64).reshape(-1) / grey.size
+    cumulative = np.cumsum(share)
+    p95, p995 = (int(np.searchsorted(cumulative, q)) for q in (0.95, 0.995))
+    over = float(share[OVER_LEVEL:].sum())
+
+    if p995 < BLACK_P995:
+        return (), (
+            f"black frame: 99.5 % of pixels are at grey level {p995} or darker (limit {BLACK_P995} of 255); "
+            "check lamp, lens cap and exposure",
+        )
+    std = _coarse_std(grey)
+    if std < BLANK_STD:
+        return (), (
+            f"almost blank: grey levels vary by {std:.1f} (standard deviation, limit {BLANK_STD:.0f}), "
+            "so no board is to be seen",
+        )
+    scan = is_binary_scan(share)
+    if not scan and over > WASHED_OUT_SHARE:
+        return (), (
+            f"washed out: {over:.0%} of pixels are {OVER_LEVEL} or brighter (limit {WASHED_OUT_SHARE:.0%}); "
+            "lower the exposure",
+        )
+
+    warnings = []
+    if not scan and over > OVER_SHARE:
+        warnings.append(
+            f"over-exposed: {over:.0%} of pixels are {OVER_LEVEL} or brighter (limit {OVER_SHARE:.0%})"
+        )
+    if not scan and p95 < UNDER_P95:
+        warnings.append(
+            f"under-exposed: 95 % of pixels are at grey level {p95} or darker (limit {UNDER_P95} of 255)"
+        )
+    blur = blur_effect(grey)
+    if blur > BLUR_LIMIT:
+        warnings.append(f"out of focus: blur effect {blur:.2f} (sharp boards are below {BLUR_LIMIT})")
+    return tuple(warnings), ()
+
+
+def with_reference_faults(board: IntakeReport, reference: IntakeReport) -> IntakeReport:
+    """The board's report with the reference's faults added: nothing can be inspected against a black frame."""
+    return replace(
+        board,
+        warnings=board.warnings + tuple(f"reference: {warning}" for warning in reference.warnings),
+        errors=board.errors + tuple(f"reference: {error}" for error in reference.errors),
+    )
+
+
+def is_binary_scan(share: NDArray[np.float64]) -> bool:
+    """Whether a grey histogram (256 shares) is that of a two-level scan, where 0 and 255 are meant.
+
+    Such a scan has fewer pixels between the ends than at its rarer end, however sparse its tracks are; JPEG
+    noise and soft edges put up to 15 % there.
+    """
+    dark, bright = float(share[: SCAN_DARK + 1].sum()), float(share[SCAN_BRIGHT:].sum())
+    middle = 1.0 - dark - bright
+    return middle < SCAN_MIDDLE_SHARE and middle <= min(dark, bright)
+
+
+def blur_effect(grey: NDArray[np.uint8]) -> float:
+    """How little a picture changes when it is blurred once more: 0 sharp, 1 blurred; (H, W) grey.
+
+    Crete et al. 2007, "The blur effect: perception and estimation with a new no-reference
+    perceptual blur metric".
+    The worse of the two directions counts, so motion blur along a line scan is seen too.
+    """
+    worst = 0.0
+    for axis, kernel in ((0, (1, 9)), (1, (9, 1))):
+        blurred = np.asarray(cv2.blur(grey, kernel), np.uint8)
+        edges = _steps(grey, axis)
+        total = cv2.sumElems(edges)[0]
+        if total > 0:
+            lost = cv2.sumElems(cv2.subtract(edges, _steps(blurred, axis)))[0]
+            worst = max(worst, 1.0 - lost / total)
+    return worst
+
+
+def _steps(grey: NDArray[np.uint8], axis: int) -> NDArray[np.uint8]:
+    if axis == 0:
+        return np.asarray(cv2.absdiff(grey[1:], grey[:-1]), np.uint8)
+    return np.asarray(cv2.absdiff(grey[:, 1:], grey[:, :-1]), np.uint8)
+
+
+def _coarse_std(grey: NDArray[np.uint8]) -> float:
+    height, width = grey.shape
+    if min(height, width) >= 64:
+        grey = np.asarray(cv2.resize(grey, (width // 4, height // 4), interpolation=cv2.INTER_AREA), np.uint8)
+    return float(cv2.meanStdDev(grey)[1][0, 0])

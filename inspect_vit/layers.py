@@ -1,0 +1,192 @@
+"""Building blocks of the hierarchy.
+
+Shape letters: B batch, C channels, h, w token rows and columns, G windows, N tokens of a window, H heads, D head_dim.
+Grids are (B, C, h, w) tensors kept in channels-last memory, so that tokens (B, h, w, C) are a view and not a copy.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from inspect_vit.attention import attend, attention_weights
+from inspect_vit.config import AttentionBackend, PatchLevelConfig
+from inspect_vit.errors import ConfigError
+from inspect_vit.positions import PositionCode, alibi_2d
+
+
+class PatchEmbed(nn.Module):
+    """Patches of the stacked board and reference to tokens (early fusion); a learned code where no reference came."""
+
+    def __init__(self, in_chans: int, embed_dim: int, patch_size: int) -> None:
+        super().__init__()
+        self.proj = nn.Conv2d(in_chans, embed_dim, patch_size, stride=patch_size)
+        self.absent = nn.Parameter(torch.zeros(embed_dim))
+
+    def forward(self, pixels: Tensor, has_reference: Tensor) -> Tensor:
+        """pixels: (B, in_chans, rows, columns). has_reference: (B, 1, 1, 1) of 0 or 1. Returns (B, C, h, w)."""
+        out: Tensor = self.proj(pixels) + self.absent.view(-1, 1, 1) * (1 - has_reference)
+        return out
+
+
+def cut_windows(tokens: Tensor, window: int) -> Tensor:
+    """(B, h, w, C) to (G, N, C), N = window^2; window 0 keeps the grid whole, N = h * w."""
+    batch, rows, columns, channels = tokens.shape
+    if not window:
+        return tokens.reshape(batch, rows * columns, channels)
+    if rows % window or columns % window:
+        raise ConfigError(f"a grid of {rows}x{columns} tokens cannot be cut into {window}x{window} windows")
+    grid = tokens.reshape(batch, rows // window, window, columns // window, window, channels)
+    return grid.permute(0, 1, 3, 2, 4, 5).reshape(-1, window * window, channels)
+
+
+def join_windows(windows: Tensor, window: int, rows: int, columns: int) -> Tensor:
+    """(G, N, C) back to (B, h, w, C): the inverse of `cut_windows`."""
+    channels = windows.shape[-1]
+    if not window:
+        return windows.reshape(-1, rows, columns, channels)
+    grid = windows.reshape(-1, rows // window, columns // window, window, window, channels)
+    return grid.permute(0, 1, 3, 2, 4, 5).reshape(-1, rows, columns, channels)
+
+
+class LevelAttention(nn.Module):
+    """Multi-head attention within windows, with four separate projections W_q, W_k, W_v, W_o."""
+
+    def __init__(self, config: PatchLevelConfig, *, qk_norm: bool, backend: AttentionBackend) -> None:
+        super().__init__()
+        dim = config.embed_dim
+        self.num_heads, self.head_dim = config.num_heads, config.head_dim
+        self.attn_drop = config.attn_drop
+        self.backend: AttentionBackend = backend
+        self.w_q, self.w_k, self.w_v, self.w_o = (nn.Linear(dim, dim) for _ in range(4))
+        self.q_norm = nn.LayerNorm(self.head_dim) if qk_norm else nn.Identity()
+        self.k_norm = nn.LayerNorm(self.head_dim) if qk_norm else nn.Identity()
+
+    def _heads(self, x: Tensor) -> Tensor:
+        """(G, N, C) to (G, H, N, D)."""
+        return x.unflatten(-1, (self.num_heads, self.head_dim)).transpose(1, 2)
+
+    def _queries_keys(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        return self.q_norm(self._heads(self.w_q(x))), self.k_norm(self._heads(self.w_k(x)))
+
+    def forward(self, x: Tensor, bias: Tensor | None) -> Tensor:
+        """x: (G, N, C). bias: (1, H, N, N) or None. Returns (G, N, C)."""
+        q, k = self._queries_keys(x)
+        drop = self.attn_drop if self.training else 0.0
+        out = attend(q, k, self._heads(self.w_v(x)), bias=bias, dropout=drop, backend=self.backend)
+        projected: Tensor = self.w_o(out.transpose(1, 2).flatten(2))
+        return projected
+
+    def received(self, x: Tensor, bias: Tensor | None, *, chunk: int = 1024) -> Tensor:
+        """Attention each token receives, mean over queries and heads, times N: uniform attention is 1.
+
+        Memory is linear in N: queries are taken `chunk` at a time. x: (G, N, C). Returns (G, N, 1).
+        """
+        q, k = self._queries_keys(x)
+        total = torch.zeros(k.shape[0], k.shape[2], device=x.device)
+        for start in range(0, q.shape[2], chunk):
+            rows = None if bias is None else bias[:, :, start : start + chunk]
+            total += attention_weights(q[:, :, start : start + chunk], k, bias=rows).mean(1).sum(1)
+        return total[..., None]
+
+
+class Block(nn.Module):
+    """Pre-norm transformer block (Dosovitskiy et al. 2021, section 3.1) in window layout."""
+
+    def __init__(
+        self, config: PatchLevelConfig, *, qk_norm: bool, drop_path: float, backend: AttentionBackend
+    ) -> None:
+        super().__init__()
+        dim, hidden = config.embed_dim, int(config.embed_dim * config.mlp_ratio)
+        self.norm1 = nn.LayerNorm(dim)
+        self.attn = LevelAttention(config, qk_norm=qk_norm, backend=backend)
+        self.norm2 = nn.LayerNorm(dim)
+        self.mlp = nn.Sequential(nn.Linear(dim, hidden), nn.GELU(), nn.Linear(hidden, dim))
+        self.drop_path: nn.Module = nn.Identity()
+        if drop_path:
+            from timm.layers import DropPath  # inference never needs it, and importing timm takes seconds
+
+            self.drop_path = DropPath(drop_path)
+
+    def forward(self, x: Tensor, bias: Tensor | None) -> Tensor:
+        """x: (G, N, C). Returns the same shape."""
+        x = x + self.drop_path(self.attn(self.norm1(x), bias))
+        out: Tensor = x + self.drop_path(self.mlp(self.norm2(x)))
+        return out
+
+
+class Level(nn.Module):
+    """One token grid: position once, windows cut once, blocks in window layout, windows joined once."""
+
+    def __init__(
+        self, config: PatchLevelConfig, *, qk_norm: bool, drop_path: float, backend: AttentionBackend
+    ) -> None:
+        super().__init__()
+        self.config = config
+        self.position = PositionCode(config.position, config.embed_dim)
+        self.blocks = nn.ModuleList(
+            Block(config, qk_norm=qk_norm, drop_path=drop_path, backend=backend) for _ in range(config.depth)
+        )
+        self.norm = nn.LayerNorm(config.embed_dim)
+
+    def forward(self, grid: Tensor, *, want_attention: bool = False) -> tuple[Tensor, Tensor | None]:
+        """grid: (B, C, h, w). Returns the grid encoded and, if asked, the last block's attention received (B, 1, h, w)."""
+        rows, columns = grid.shape[2:]
+        window = self.config.window
+        x = cut_windows(self.position(grid).permute(0, 2, 3, 1), window)  # (G, N, C)
+        bias = self._bias(rows, columns, x) if self.config.position == "alibi" else None
+        received = None
+        for i, block in enumerate(self.blocks):
+            if want_attention and i == len(self.blocks) - 1:
+                weights = block.attn.received(block.norm1(x), bias)  # type: ignore[union-attr, operator]
+                received = join_windows(weights, window, rows, columns).permute(0, 3, 1, 2)
+            x = block(x, bias)
+        encoded = join_windows(self.norm(x), window, rows, columns).permute(0, 3, 1, 2)
+        return encoded, received
+
+    def _bias(self, rows: int, columns: int, x: Tensor) -> Tensor:
+        side = (self.config.window, self.config.window) if self.config.window else (rows, columns)
+        return alibi_2d(self.config.num_heads, *side, device=x.device).to(x.dtype)
+
+
+class GatedOutputFusion(nn.Module):
+    """out = g * W_o_high(high) + (1 - g) * up(W_o_low(low)), g = sigmoid(W_g [high, low]) per token and channel.
+
+    Everything linear in `low` is computed on its own coarse grid and then enlarged, which is the same and cheaper.
+    """
+
+    def __init__(self, high_dim: int, low_dim: int) -> None:
+        super().__init__()
+        self.w_o_high = nn.Conv2d(high_dim, high_dim, 1)
+        self.w_o_low = nn.Conv2d(low_dim, high_dim, 1)
+        self.w_g_high = nn.Conv2d(high_dim, high_dim, 1)
+        self.w_g_low = nn.Conv2d(low_dim, high_dim, 1, bias=False)
+
+    def forward(self, high: Tensor, low: Tensor) -> tuple[Tensor, Tensor]:
+        """high: (B, C, h, w). low: (B, C', h / s, w / s). Returns the fusion and the gate g, both (B, C, h, w)."""
+        lows = torch.cat([self.w_o_low(low), self.w_g_low(low)], 1)
+        values, logits = enlarge(lows, high.shape[2], high.shape[3]).chunk(2, 1)
+        gate = (self.w_g_high(high) + logits).sigmoid()
+        return torch.lerp(values, self.w_o_high(high), gate), gate
+
+
+def enlarge(grid: Tensor, rows: int, columns: int) -> Tensor:
+    """Bilinear up-sampling of (B, C, h, w) to (B, C, rows, columns), cell centres aligned."""
+    return functional.interpolate(grid, (rows, columns), mode="bilinear", align_corners=False)
+
+
+class ConvBlock(nn.Module):
+    """Residual 3x3 convolution on a grid: mixes neighbours across window borders after the fusion."""
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(dim)
+        self.conv = nn.Conv2d(dim, dim, 3, padding=1)
+        self.act = nn.GELU()
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x: (B, C, h, w). Returns the same shape."""
+        normed = self.norm(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+        out: Tensor = x + self.act(self.conv(normed))
+        return out

@@ -1,0 +1,68 @@
+"""One inspection as plain JSON values, the same words for the command line and the service."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from inspect_vit.results import InspectionResult, IntakeReport, Verdict
+
+
+def inspection_report(
+    result: InspectionResult, *, inspection_id: str, intake: IntakeReport, links: Mapping[str, str]
+) -> dict[str, Any]:
+    """Put a result into the wire's words.
+
+    Scores and shares have 4 decimals, pixels and milliseconds 2. Defects are numbered from 1 in the result's
+    order, as on the overlay. `reference` is null without one; its residual and shift are null where the pair
+    was taken as aligned and nothing was measured.
+    """
+    return {
+        "id": inspection_id,
+        "verdict": result.verdict.value,
+        "reasons": list(result.reasons),
+        "score": round(float(result.score), 4),
+        "defects": [
+            {
+                "id": number,
+                "label": defect.label,
+                "score": round(float(defect.score), 4),
+                "box_xyxy": [round(float(edge), 2) for edge in defect.box_xyxy],
+                "area_px": int(defect.area_px),
+                "gate_share": {level: round(float(share), 4) for level, share in defect.gate_share.items()},
+            }
+            for number, defect in enumerate(result.defects, start=1)
+        ],
+        "image": {"width": result.width, "height": result.height},
+        "model": {"name": result.model_name, "version": result.model_version},
+        "reference": {"residual_px": None, "shift_px": None} if result.with_reference else None,
+        "intake": {
+            "format": intake.format,
+            "mode": intake.mode,
+            "bit_depth": intake.bit_depth,
+            "actions": list(intake.actions),
+            "warnings": list(intake.warnings),
+            "errors": list(intake.errors),
+        },
+        "timings_ms": {stage: round(float(spent), 2) for stage, spent in result.timings_ms.items()},
+        "links": dict(links),
+    }
+
+
+def refused_report(
+    *, inspection_id: str, reason: str, model_name: str, model_version: str, links: Mapping[str, str]
+) -> dict[str, Any]:
+    """The report of a picture that could not be inspected at all: verdict ERROR, in the same shape."""
+    return {
+        "id": inspection_id,
+        "verdict": Verdict.ERROR.value,
+        "reasons": [reason],
+        "score": None,
+        "defects": [],
+        "image": None,
+        "model": {"name": model_name, "version": model_version},
+        "reference": None,
+        "intake": None,
+        "timings_ms": {},
+        "links": dict(links),
+    }

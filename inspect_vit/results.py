@@ -1,0 +1,96 @@
+"""What an inspection answers, and the labelled pictures it is trained and measured on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+BoxXyxy = tuple[float, float, float, float]
+"""(left, top, right, bottom) in pixels of the posted image, right and bottom exclusive."""
+
+
+class Verdict(StrEnum):
+    PASS = "PASS"
+    FAIL = "FAIL"
+    ERROR = "ERROR"
+    """Not inspected: the board must not be passed on this answer."""
+
+
+@dataclass(frozen=True)
+class Defect:
+    """One call. `score` is the centre score (0..1); `area_px` counts defect-map pixels above threshold."""
+
+    label: str
+    score: float
+    box_xyxy: BoxXyxy
+    area_px: int
+    gate_share: dict[str, float]
+    """Share of each level ("4", "16", "32") in the fused output at this defect; sums to 1."""
+
+
+@dataclass(frozen=True)
+class IntakeReport:
+    """What came in as a picture, and what was done to it before the network saw it."""
+
+    format: str
+    """Container as named by Pillow: JPEG, PNG, TIFF, ..."""
+    mode: str
+    """Pixel layout in the file as named by Pillow: L, RGB, I;16, ..."""
+    bit_depth: int
+    width: int
+    height: int
+    """Size after EXIF rotation."""
+    actions: tuple[str, ...] = ()
+    """What was done, in words: "rotated by EXIF orientation 6", "scaled 16 to 8 bit by value / 257"."""
+    warnings: tuple[str, ...] = ()
+    """Faults that leave the picture usable: "over-exposed: 41 % of pixels are 255"."""
+    errors: tuple[str, ...] = ()
+    """Faults that do not: each becomes a reason of verdict ERROR ("almost blank: ...")."""
+
+
+@dataclass(frozen=True)
+class InspectionResult:
+    """Everything one inspection found. Maps cover the posted image; (h, w) = (ceil(H / 4), ceil(W / 4))."""
+
+    verdict: Verdict
+    reasons: tuple[str, ...]
+    score: float
+    """Highest centre score anywhere, 0..1, whether or not it reached a threshold."""
+    defects: tuple[Defect, ...]
+    """Calls at or above their thresholds (or `min_score`), highest score first."""
+    defect_map: NDArray[np.float32]
+    """(num_classes, h, w), probability 0..1 that a 4 px cell is that defect class."""
+    gate_maps: dict[str, NDArray[np.float32]]
+    """{"4", "16", "32"}: (h, w) share of each level, 0..1; the three sum to 1 in every cell."""
+    class_names: tuple[str, ...]
+    thresholds: dict[str, float]
+    """Score per class at which a call becomes a defect, for the reference mode that was used."""
+    width: int
+    height: int
+    with_reference: bool
+    model_name: str
+    model_version: str
+    timings_ms: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One labelled picture on disk, as every label format is read."""
+
+    image: Path
+    boxes: NDArray[np.float32]
+    """(N, 4) box_xyxy, pixels of `image` after EXIF rotation."""
+    labels: tuple[str, ...]
+    """N class names."""
+    reference: Path | None = None
+    """The golden reference of the same size, aligned, or None."""
+    group: str = ""
+    """Board or lot; splits never cut a group in two."""
+    origin: str = ""
+    """Where the label was read: file and line, for reports."""
+    masks: tuple[NDArray[np.bool_], ...] | None = None
+    """N boolean masks of shape (H, W), or None where the set has boxes only."""

@@ -1,0 +1,176 @@
+"""What the service does, without HTTP: inspect and store, look up, draw."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import AbstractAsyncContextManager, nullcontext
+from weakref import WeakValueDictionary
+
+from inspect_vit.image_io import read_image
+from inspect_vit.overlay import encode_png
+from serving.archive import pack_maps, unpack_result
+from serving.config import ServingConfig
+from serving.engine import AttentionMaps, Engine
+from serving.errors import NotFoundError, VersionGoneError
+from serving.metrics import Metrics
+from serving.rendering import draw_defect_map_colour, render
+from serving.schemas import InspectionReport, RenderedName, answer, make_report
+from serving.store import Store, StoredInspection, new_id
+from serving.uploads import Upload
+
+NUM_ATTENTION_KEPT = 16
+"""Attention maps kept in memory, so that looking at one level after the other computes them once."""
+
+ClientGone = Callable[[], Awaitable[bool]]
+
+
+class Backend:
+    """Store, model and counters of one server process.
+
+    Raises:
+        ConfigError, CheckpointError: from making it.
+    """
+
+    def __init__(self, config: ServingConfig) -> None:
+        self.config = config
+        self.metrics = Metrics()
+        self.store = Store(config)
+        try:
+            self.engine = Engine(config, self.metrics)
+        except Exception:
+            self.store.close()
+            raise
+        self._attention: OrderedDict[str, AttentionMaps] = OrderedDict()
+        self._key_locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    def close(self) -> None:
+        self.engine.close()
+        self.store.close()
+
+    async def inspect(self, upload: Upload, client_gone: ClientGone) -> tuple[InspectionReport, bool]:
+        """Inspect, store, answer. What this returns is on disk.
+
+        Returns:
+            The report, and whether it is the stored answer to an earlier request with the same key.
+
+        Raises:
+            ImageError, FieldError, BusyError, ClientGoneError, StorageFullError, IdempotencyConflictError.
+        """
+        with self.engine.admitted():
+            async with self._key_turn(upload.idempotency_key):
+                digest = await asyncio.to_thread(upload.digest)
+                stored = None
+                if upload.idempotency_key is not None:
+                    stored = await asyncio.to_thread(self.store.find_by_key, upload.idempotency_key, digest)
+                replayed = stored is not None
+                if stored is None:
+                    stored, replayed = await self._inspect_and_store(upload, digest, client_gone)
+            drawn = await self.draw(stored, upload.options.include, client_gone)
+        pictures = {name: base64.b64encode(png).decode() for name, png in drawn.items()}
+        return answer(stored.report, pictures=pictures or None), replayed
+
+    async def _inspect_and_store(
+        self, upload: Upload, digest: str, client_gone: ClientGone
+    ) -> tuple[StoredInspection, bool]:
+        self.store.pictures.check_room()
+        inspected = await self.engine.inspect(
+            upload.image, upload.reference, min_score=upload.options.min_score, client_gone=client_gone
+        )
+        inspection_id, created = new_id()
+        report = make_report(
+            inspected.result,
+            inspected.intake,
+            inspection_id=inspection_id,
+            created=created,
+            serial=upload.serial,
+            recipe=upload.recipe,
+            timings_ms=inspected.timings_ms,
+        )
+
+        def store() -> tuple[StoredInspection, bool]:
+            return self.store.add(
+                report,
+                image=upload.image,
+                reference=upload.reference,
+                maps=pack_maps(inspected.result),
+                request_sha256=digest,
+                idempotency_key=upload.idempotency_key,
+            )
+
+        # Shielded: a request that is cut off while it is being stored is stored whole.
+        stored, is_new = await asyncio.shield(asyncio.to_thread(store))
+        if is_new:
+            self.metrics.count_inspection(stored.report)
+        return stored, not is_new
+
+    async def draw(
+        self, inspection: StoredInspection, names: Iterable[RenderedName], client_gone: ClientGone
+    ) -> dict[RenderedName, bytes]:
+        """Pictures of a stored inspection as PNG bytes. Ask for attention inside `engine.admitted()`.
+
+        Raises:
+            VersionGoneError: attention of an inspection that another model version made.
+        """
+        wanted = list(dict.fromkeys(names))
+        if not wanted:
+            return {}
+        attention = None
+        if any(name.startswith("attention") for name in wanted):
+            attention = await self._attention_maps(inspection, client_gone)
+
+        def work() -> dict[RenderedName, bytes]:
+            image, _ = read_image(self.store.read_image(inspection), max_pixels=self.config.max_pixels)
+            result = unpack_result(inspection.report, self.store.read_maps(inspection))
+            return {name: render(name, image, result, attention) for name in wanted}
+
+        return await self.engine.beside_model(work)
+
+    async def draw_defect_map_colour(self, inspection: StoredInspection) -> bytes:
+        def work() -> bytes:
+            image, _ = read_image(self.store.read_image(inspection), max_pixels=self.config.max_pixels)
+            result = unpack_result(inspection.report, self.store.read_maps(inspection))
+            return draw_defect_map_colour(image, result)
+
+        return await self.engine.beside_model(work)
+
+    async def draw_posted(self, data: bytes) -> bytes:
+        """A posted picture as the model saw it: upright, 8 bit, as PNG bytes."""
+        return await self.engine.beside_model(
+            lambda: encode_png(read_image(data, max_pixels=self.config.max_pixels)[0])
+        )
+
+    def read_reference(self, inspection: StoredInspection) -> bytes:
+        reference = self.store.read_reference(inspection)
+        if reference is None:
+            raise NotFoundError(f"inspection {inspection.report.id} was made without a reference")
+        return reference
+
+    async def _attention_maps(self, inspection: StoredInspection, client_gone: ClientGone) -> AttentionMaps:
+        report = inspection.report
+        if report.id not in self._attention:
+            loaded = self.engine.metadata
+            if report.model.version != loaded.version:
+                raise VersionGoneError(
+                    f"inspection {report.id} was made by {report.model.name} {report.model.version}, "
+                    f"and {loaded.name} {loaded.version} is loaded: its attention cannot be computed now",
+                    hint="inspect the board again to see the attention of the loaded model",
+                )
+            image, reference = await asyncio.to_thread(
+                lambda: (self.store.read_image(inspection), self.store.read_reference(inspection))
+            )
+            self._attention[report.id] = await self.engine.attention(
+                image, reference, client_gone=client_gone
+            )
+            if len(self._attention) > NUM_ATTENTION_KEPT:
+                self._attention.popitem(last=False)
+        self._attention.move_to_end(report.id)
+        return self._attention[report.id]
+
+    def _key_turn(self, key: str | None) -> AbstractAsyncContextManager[object]:
+        """One request of a key at a time, so that the second finds the answer of the first."""
+        if key is None:
+            return nullcontext()
+        return self._key_locks.setdefault(key, asyncio.Lock())

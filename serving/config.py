@@ -1,0 +1,95 @@
+"""Settings of the service, read once from the environment."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from inspect_vit.config import AttentionBackend, Frozen, validate
+
+PREFIX = "INSPECT_VIT_"
+DATA_VARIABLE = "INSPECT_VIT_DATA"
+"""Names the data sets of training and tests; the one variable with our prefix that is not a setting here."""
+
+logger = logging.getLogger("inspect_vit.serving")
+
+
+class ServingConfig(Frozen):
+    """One server. Every field is set by the environment variable INSPECT_VIT_<FIELD>, in capitals."""
+
+    home: Path = Field(
+        default=Path("~/.inspect-vit"),
+        description="folder of the database and the pictures; made when it is missing",
+    )
+    checkpoint: Path | None = Field(
+        default=None,
+        description="the model's .safetensors file; default: the checkpoint that ships with inspect-vit",
+    )
+    database_url: str = Field(
+        default="", description="SQLAlchemy URL; default: the SQLite file inspect-vit.db in the home folder"
+    )
+    device: str = Field(default="auto", description="auto (CUDA when there is one), cpu, cuda, cuda:1, ...")
+    attention_backend: AttentionBackend = Field(default="auto", description="auto, eager, sdpa or flash")
+    max_upload_mb: float = Field(
+        default=64.0, gt=0, description="largest request body in MB (10^6 bytes); over it: 413"
+    )
+    max_megapixels: float = Field(
+        default=16.0, gt=0, description="largest picture in megapixels; over it 413"
+    )
+    queue_size: int = Field(
+        default=32, gt=0, description="inspections waiting or running at the same time; one more answers 503"
+    )
+    min_free_mb: float = Field(
+        default=200.0, ge=0, description="free disk space in MB under which nothing more is accepted: 507"
+    )
+    samples: Path | None = Field(
+        default=None,
+        description="folder of sample boards for the station; default: data_samples beside serving/",
+    )
+
+    @property
+    def home_dir(self) -> Path:
+        return self.home.expanduser().absolute()
+
+    @property
+    def max_upload_bytes(self) -> int:
+        return int(self.max_upload_mb * 1e6)
+
+    @property
+    def max_pixels(self) -> int:
+        return int(self.max_megapixels * 1e6)
+
+    @property
+    def sqlalchemy_url(self) -> str:
+        return self.database_url or f"sqlite:///{self.home_dir / 'inspect-vit.db'}"
+
+
+def from_environment(environ: Mapping[str, str]) -> ServingConfig:
+    """Read the INSPECT_VIT_* variables; an empty one counts as unset, an unknown one is reported in the log.
+
+    Raises:
+        ConfigError: a value that does not fit, named by its variable.
+    """
+    values: dict[str, Any] = {}
+    for name, value in environ.items():
+        if not name.startswith(PREFIX) or not value or name == DATA_VARIABLE:
+            continue
+        field = name.removeprefix(PREFIX).lower()
+        if field in ServingConfig.model_fields:
+            values[field] = value
+        else:
+            known = ", ".join(PREFIX + known.upper() for known in ServingConfig.model_fields)
+            logger.warning("%s is not a setting and does nothing; settings are %s", name, known)
+    return validate(values, ServingConfig, source=f"environment ({PREFIX}*)")
+
+
+def to_environment(config: ServingConfig) -> dict[str, str]:
+    """The variables that make `from_environment` read this configuration again."""
+    return {
+        PREFIX + name.upper(): str(value)
+        for name, value in config.model_dump(exclude_defaults=True, exclude_none=True).items()
+    }

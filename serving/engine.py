@@ -1,0 +1,212 @@
+"""Pictures to results: a bounded queue, a few pictures decoded ahead, and one model thread.
+
+Why own it: the framework frees a timed-out request's slot while its thread still runs, so its thread limit
+is no mutual exclusion, and its concurrency limit answers 429 without queueing and blocks the pages too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inspect_vit.errors import ImageError
+from inspect_vit.image_io import read_image
+from inspect_vit.results import InspectionResult, IntakeReport
+from serving.config import ServingConfig
+from serving.errors import BusyError, ClientGoneError, FieldError
+from serving.metrics import Metrics
+
+if TYPE_CHECKING:
+    from inspect_vit.checkpoint import CheckpointMetadata
+
+NUM_AHEAD = 3
+"""Requests that hold decoded pictures: one in the model and two ready or being decoded. Bounds the memory."""
+
+Pixels = NDArray[np.uint8]
+"""(H, W, 3) RGB."""
+AttentionMaps = dict[str, NDArray[np.float32]]
+"""{"4", "16", "32"}: (h, w) at 4 px cells; uniform attention is 1.0."""
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Inspected:
+    """One result with what it was made from and where the time went."""
+
+    image: Pixels
+    intake: IntakeReport
+    result: InspectionResult
+    timings_ms: dict[str, float]
+
+
+class Engine:
+    """The model and the queue in front of it. One per process; torch is imported when it is made.
+
+    Raises:
+        CheckpointError, ConfigError: from making it.
+    """
+
+    def __init__(self, config: ServingConfig, metrics: Metrics) -> None:
+        from inspect_vit.checkpoint import default_checkpoint
+        from inspect_vit.inspector import Inspector
+
+        self.config = config
+        self.metrics = metrics
+        self.inspector = Inspector(
+            config.checkpoint or default_checkpoint(),
+            device=config.device,
+            attention_backend=config.attention_backend,
+        )
+        self._model_thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="model")
+        self._picture_threads = ThreadPoolExecutor(NUM_AHEAD - 1, thread_name_prefix="pictures")
+        self._ahead = asyncio.Semaphore(NUM_AHEAD)
+        self._num_admitted = 0
+        self._turn_s = 1.0
+        self._model_thread.submit(self._warm_up).result()
+
+    @property
+    def metadata(self) -> CheckpointMetadata:
+        return self.inspector.metadata
+
+    def close(self) -> None:
+        self._model_thread.shutdown(wait=True, cancel_futures=True)
+        self._picture_threads.shutdown(wait=True, cancel_futures=True)
+
+    @contextmanager
+    def admitted(self) -> Iterator[None]:
+        """Hold a place in the queue.
+
+        Raises:
+            BusyError: the queue is full.
+        """
+        if self._num_admitted >= self.config.queue_size:
+            self.metrics.refused.inc()
+            raise BusyError(
+                f"{self._num_admitted} requests are waiting or running, and there is room for no more",
+                retry_after_s=max(1, math.ceil(self._num_admitted * self._turn_s / 2)),
+                hint="send it again after the number of seconds in Retry-After",
+            )
+        self._num_admitted += 1
+        self.metrics.queue_length.set(self._num_admitted)
+        try:
+            yield
+        finally:
+            self._num_admitted -= 1
+            self.metrics.queue_length.set(self._num_admitted)
+
+    async def inspect(
+        self,
+        image: bytes,
+        reference: bytes | None,
+        *,
+        min_score: float | None,
+        client_gone: Callable[[], Awaitable[bool]],
+    ) -> Inspected:
+        """Decode and inspect; call it inside `admitted()`.
+
+        Raises:
+            ImageError: from decoding, or a reference that does not fit the image.
+            ClientGoneError: the client had hung up when its turn came; the model did not run.
+        """
+        clock = _StageClock()
+        async with self._turn(client_gone):
+            clock.lap("queue")
+            pixels, intake = await self.decode(image, field="image")
+            golden = None
+            if reference is not None:
+                golden, golden_intake = await self.decode(reference, field="reference")
+                intake = _with_reference_faults(intake, golden_intake)
+                if golden.shape != pixels.shape:
+                    raise FieldError(
+                        f"reference: {_size(golden)}, wanted the size of the image, {_size(pixels)}",
+                        hint="send a reference picture taken the same way as the board's",
+                    )
+            clock.lap("decode")
+            result = await self._on_model_thread(
+                lambda: self.inspector.inspect(pixels, reference=golden, min_score=min_score, intake=intake)
+            )
+            clock.lap("inference")
+        return Inspected(pixels, intake, result, {**result.timings_ms, **clock.spent_ms})
+
+    async def attention(
+        self, image: bytes, reference: bytes | None, *, client_gone: Callable[[], Awaitable[bool]]
+    ) -> AttentionMaps:
+        """Attention maps of one picture; call it inside `admitted()`. Raises as `inspect` does."""
+        async with self._turn(client_gone):
+            pixels, _ = await self.decode(image, field="image")
+            golden = None
+            if reference is not None:
+                golden, _ = await self.decode(reference, field="reference")
+            return await self._on_model_thread(lambda: self.inspector.attention(pixels, reference=golden))
+
+    async def decode(self, data: bytes, *, field: str) -> tuple[Pixels, IntakeReport]:
+        """Decode a picture within the configured limit. Raises ImageError that names the field."""
+
+        def work() -> tuple[Pixels, IntakeReport]:
+            try:
+                return read_image(data, max_pixels=self.config.max_pixels)
+            except ImageError as error:
+                raise type(error)(f"{field}: {error}") from error
+
+        return await self.beside_model(work)
+
+    async def beside_model(self, work: Callable[[], T]) -> T:
+        """Run work that holds decoded pictures; few at a time, because each may be large."""
+        return await asyncio.get_running_loop().run_in_executor(self._picture_threads, work)
+
+    @asynccontextmanager
+    async def _turn(self, client_gone: Callable[[], Awaitable[bool]]) -> AsyncIterator[None]:
+        async with self._ahead:
+            if await client_gone():
+                self.metrics.abandoned.inc()
+                raise ClientGoneError("the client hung up before its turn came")
+            yield
+
+    async def _on_model_thread(self, work: Callable[[], T]) -> T:
+        def timed() -> T:
+            started = time.perf_counter()
+            try:
+                return work()
+            finally:
+                self._turn_s += 0.1 * (time.perf_counter() - started - self._turn_s)
+
+        return await asyncio.get_running_loop().run_in_executor(self._model_thread, timed)
+
+    def _warm_up(self) -> None:
+        side = self.inspector.metadata.model.size_multiple
+        started = time.perf_counter()
+        self.inspector.inspect(np.full((side, side, 3), 128, np.uint8))
+        self._turn_s = time.perf_counter() - started
+
+
+def _size(pixels: Pixels) -> str:
+    return f"{pixels.shape[1]} x {pixels.shape[0]} px"
+
+
+class _StageClock:
+    def __init__(self) -> None:
+        self.spent_ms: dict[str, float] = {}
+        self._last = time.perf_counter()
+
+    def lap(self, stage: str) -> None:
+        now = time.perf_counter()
+        self.spent_ms[stage] = (now - self._last) * 1000.0
+        self._last = now
+
+
+def _with_reference_faults(intake: IntakeReport, reference: IntakeReport) -> IntakeReport:
+    """A board cannot be inspected against a reference that shows nothing."""
+    return replace(
+        intake,
+        warnings=intake.warnings + tuple(f"reference: {warning}" for warning in reference.warnings),
+        errors=intake.errors + tuple(f"reference: {error}" for error in reference.errors),
+    )

@@ -1,0 +1,61 @@
+"""What can go wrong while serving. `service.py` is the one place that turns these into HTTP answers."""
+
+from __future__ import annotations
+
+from inspect_vit.errors import ConfigError
+
+
+class ServingError(Exception):
+    """A request that cannot be answered as asked. The hint says what the caller can do."""
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class FieldError(ServingError):
+    """A field, header or query parameter with a wrong value; the message begins with its name."""
+
+
+class MultipartError(ServingError):
+    """A body that claims to be multipart and cannot be read as such."""
+
+
+class NotMultipartError(ServingError):
+    """A body of another content type than multipart/form-data."""
+
+
+class BodyTooLargeError(ServingError):
+    """A body over the limit, by its Content-Length or by the bytes counted."""
+
+
+class NotFoundError(ServingError):
+    """No such inspection, or no such picture of it."""
+
+
+class VersionGoneError(ServingError):
+    """A picture that only the model version of the inspection could compute, and another one is loaded."""
+
+
+class IdempotencyConflictError(ServingError):
+    """An Idempotency-Key that was used for another request."""
+
+
+class BusyError(ServingError):
+    """The queue is full."""
+
+    def __init__(self, message: str, *, retry_after_s: int, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.retry_after_s = retry_after_s
+
+
+class ClientGoneError(ServingError):
+    """The client hung up before its turn came; nothing was inspected or stored."""
+
+
+class StorageFullError(ServingError):
+    """No room on the disk: the inspection was not stored, so it is not answered."""
+
+
+class StoreError(ConfigError):
+    """A store that cannot be opened: its folder, its database or its schema."""

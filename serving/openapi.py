@@ -1,0 +1,190 @@
+"""The OpenAPI document of our routes: the framework describes only its own APIs.
+
+The schemas come from `schemas.py`; a test holds the paths and methods to the routes that are really there.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from pydantic.json_schema import models_json_schema
+
+from serving.schemas import ErrorReport, InspectionPage, InspectionReport, InspectOptions
+
+_PNG = {"image/png": {"schema": {"type": "string", "format": "binary"}}}
+_ERRORS = {
+    400: "the image cannot be decoded, or the body is not readable multipart",
+    404: "no such inspection, or no such picture of it",
+    409: "the Idempotency-Key was used for another request",
+    410: "the model version that made the inspection is not loaded",
+    413: "the body or the picture is too large",
+    415: "not an image in a format that is read, or not multipart/form-data",
+    422: "a field or query parameter with a wrong value; the message names it",
+    503: "the queue is full; Retry-After says in how many seconds to try again",
+    507: "the disk is full; nothing was stored",
+}
+
+
+@cache
+def openapi_document() -> dict[str, Any]:
+    """OpenAPI 3.1, as a plain tree."""
+    _, schemas = models_json_schema(
+        [
+            (InspectionReport, "serialization"),
+            (InspectionPage, "serialization"),
+            (ErrorReport, "serialization"),
+            (InspectOptions, "validation"),
+        ],
+        ref_template="#/components/schemas/{model}",
+    )
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "inspect-vit",
+            "version": _version(),
+            "description": "Post a picture of a printed circuit board, alone or with its golden reference; "
+            "get verdict, defects, defect map and attention overlays.",
+        },
+        "paths": _paths(),
+        "components": {"schemas": schemas["$defs"]},
+    }
+
+
+def _version() -> str:
+    try:
+        return version("inspect-vit")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def _paths() -> dict[str, Any]:
+    one = "/v1/inspections/{id}"
+    as_posted = _query("format", "as posted, or a PNG every browser shows", ["posted", "png"], "posted")
+    style = _query(
+        "style", "grey: 0..255 is probability 0..1; colour: over the board", ["grey", "colour"], "grey"
+    )
+    level = _query("level", "patch size of the level in pixels", ["4", "16", "32"], "4")
+    reference = _get("The golden reference as posted", _posted(), [404, 422], [as_posted])
+    docs = {"summary": "This document", "responses": {"200": _ok({"application/json": {}})}}
+    return {
+        "/v1/inspect": {"post": _inspect()},
+        "/v1/inspections": {"get": _list()},
+        one: {"get": _get("One inspection", _json("InspectionReport"), [404, 422])},
+        f"{one}/image": {"get": _get("The board as posted", _posted(), [404, 422], [as_posted])},
+        f"{one}/reference": {"get": reference},
+        f"{one}/defect_map": {"get": _get("Probability of a defect per pixel", _PNG, [404, 422], [style])},
+        f"{one}/overlay": {"get": _get("Board, defect map and boxes in one picture", _PNG, [404, 422])},
+        f"{one}/gate": {"get": _get("Which level decided, per pixel", _PNG, [404, 422])},
+        f"{one}/attention": {
+            "get": _get("What the network looked at on one level", _PNG, [404, 410, 422, 503], [level])
+        },
+        "/metrics": {"get": _plain("Counters in Prometheus' text format")},
+        "/docs.json": {"get": docs},
+        "/livez": {"get": _plain("200 while the process lives")},
+        "/readyz": {"get": _plain("200 when inspections are taken, else 503")},
+    }
+
+
+def _inspect() -> dict[str, Any]:
+    file = {"type": "string", "format": "binary"}
+    label = {"type": "string", "maxLength": 200}
+    return {
+        "summary": "Inspect one board and store the result; ERROR means: not inspected",
+        "parameters": [
+            {
+                "name": "Idempotency-Key",
+                "in": "header",
+                "required": False,
+                "description": "same key and request: the stored answer again; same key, other request: 409",
+                "schema": {"type": "string", "minLength": 1, "maxLength": 255},
+            }
+        ],
+        "requestBody": {
+            "required": True,
+            "content": {
+                "multipart/form-data": {
+                    "schema": {
+                        "type": "object",
+                        "required": ["image"],
+                        "additionalProperties": False,
+                        "properties": {
+                            "image": {**file, "description": "JPEG, PNG, BMP, TIFF or WebP, 8 or 16 bit"},
+                            "reference": {
+                                **file,
+                                "description": "a good board, same size, aligned",
+                            },
+                            "serial": {**label, "description": "serial number of this board"},
+                            "recipe": {**label, "description": "name of the product"},
+                            "options": {"$ref": "#/components/schemas/InspectOptions"},
+                        },
+                    },
+                    "encoding": {"options": {"contentType": "application/json"}},
+                }
+            },
+        },
+        "responses": _responses(_json("InspectionReport"), [400, 409, 413, 415, 422, 503, 507]),
+    }
+
+
+def _list() -> dict[str, Any]:
+    parameters = [
+        _query("verdict", "only this verdict", ["PASS", "FAIL", "ERROR"], None),
+        _query("serial", "only boards with this serial", None, None),
+        _query("before", "only inspections older than this id", None, None),
+        {
+            "name": "limit",
+            "in": "query",
+            "description": "page size",
+            "schema": {"type": "integer", "minimum": 1, "maximum": 200, "default": 50},
+        },
+    ]
+    return {
+        "summary": "Inspections, newest first",
+        "parameters": parameters,
+        "responses": _responses(_json("InspectionPage"), [422]),
+    }
+
+
+def _get(
+    summary: str, content: dict[str, Any], errors: list[int], query: list[dict[str, Any]] | None = None
+) -> dict[str, Any]:
+    identifier = {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}
+    return {
+        "summary": summary,
+        "parameters": [identifier, *(query or [])],
+        "responses": _responses(content, errors),
+    }
+
+
+def _plain(summary: str) -> dict[str, Any]:
+    return {"summary": summary, "responses": {"200": _ok({"text/plain": {"schema": {"type": "string"}}})}}
+
+
+def _query(name: str, description: str, choices: list[str] | None, default: str | None) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "string"}
+    if choices is not None:
+        schema["enum"] = choices
+    if default is not None:
+        schema["default"] = default
+    return {"name": name, "in": "query", "description": description, "schema": schema}
+
+
+def _json(schema: str) -> dict[str, Any]:
+    return {"application/json": {"schema": {"$ref": f"#/components/schemas/{schema}"}}}
+
+
+def _posted() -> dict[str, Any]:
+    return {"image/*": {"schema": {"type": "string", "format": "binary"}}}
+
+
+def _ok(content: dict[str, Any]) -> dict[str, Any]:
+    return {"description": "OK", "content": content}
+
+
+def _responses(content: dict[str, Any], errors: list[int]) -> dict[str, Any]:
+    failures = {
+        str(status): {"description": _ERRORS[status], "content": _json("ErrorReport")} for status in errors
+    }
+    return {"200": _ok(content), **failures}

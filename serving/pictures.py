@@ -1,0 +1,116 @@
+"""Pictures on disk: written so that what is there is whole and survives a power cut.
+
+Layout: `<root>/<day>/<sha256>` for posted pictures as posted (one file a day however often posted) and
+`<root>/<day>/<inspection id>.npz` for the maps. A day's folder is all there is of that day, so keeping n days
+is removing folders.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import secrets
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from serving.errors import NotFoundError, StorageFullError
+
+DAY_PATTERN = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]"
+TEMPORARY_PREFIX = ".writing-"
+NUM_SWEPT_DAYS = 2
+"""Only the newest days hold orphans: a server that died wrote last on the newest day, or before midnight."""
+
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+class PictureFiles:
+    """The picture folder of one store."""
+
+    def __init__(self, root: Path, *, min_free_bytes: int) -> None:
+        self.root = root
+        self.min_free_bytes = min_free_bytes
+        root.mkdir(parents=True, exist_ok=True)
+
+    def check_room(self) -> None:
+        """Raises StorageFullError while the disk has less than the configured room."""
+        free = shutil.disk_usage(self.root).free
+        if free < self.min_free_bytes:
+            raise StorageFullError(
+                f"{free / 1e6:.0f} MB free on the disk of {self.root}, "
+                f"wanted {self.min_free_bytes / 1e6:.0f} MB",
+                hint="make room on that disk, or lower INSPECT_VIT_MIN_FREE_MB",
+            )
+
+    def write_all(self, day: str, files: dict[str, bytes]) -> None:
+        """Write files of one day; when this returns they are on disk, names included.
+
+        Raises:
+            StorageFullError: no room; nothing half-written stays.
+        """
+        folder = self.root / day
+        try:
+            if not folder.is_dir():
+                folder.mkdir(exist_ok=True)
+                _sync_folder(self.root)
+            for name, data in files.items():
+                if not (folder / name).exists():
+                    _write_file(folder / name, data)
+            _sync_folder(folder)
+        except OSError as error:
+            if error.errno in _NO_ROOM:
+                raise no_room(error) from error
+            raise
+
+    def read(self, day: str, name: str) -> bytes:
+        try:
+            return (self.root / day / name).read_bytes()
+        except FileNotFoundError as error:
+            raise NotFoundError(f"the pictures of {day} were removed from this server") from error
+
+    def remove(self, day: str, name: str) -> None:
+        (self.root / day / name).unlink(missing_ok=True)
+
+    def newest_days(self) -> list[str]:
+        return sorted(folder.name for folder in self.root.glob(DAY_PATTERN))[-NUM_SWEPT_DAYS:]
+
+    def sweep(self, day: str, known: Iterable[str]) -> int:
+        """Remove the files of a day that nothing refers to. Only for a store that nobody else has open."""
+        keep = set(known)
+        orphans = [path for path in (self.root / day).iterdir() if path.name not in keep]
+        for path in orphans:
+            path.unlink()
+        return len(orphans)
+
+
+def sha256_hex(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def no_room(error: Exception) -> StorageFullError:
+    return StorageFullError(
+        f"the disk is full: {error}",
+        hint="make room on the disk of INSPECT_VIT_HOME, then send the board again",
+    )
+
+
+def _write_file(path: Path, data: bytes) -> None:
+    temporary = path.with_name(TEMPORARY_PREFIX + secrets.token_hex(8))
+    try:
+        with temporary.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

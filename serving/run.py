@@ -1,0 +1,145 @@
+"""Start the server: check what would make it fail later, then hand over to `bentoml serve`."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from inspect_vit.errors import ConfigError
+from serving.config import ServingConfig, from_environment, to_environment
+
+SERVICE = "serving.service:InspectionService"
+ROOT = Path(__file__).parents[1]
+DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 3000
+GRACE_S = 10
+"""Requests still running this long after Ctrl-C are cut off."""
+START_TIMEOUT_S = 180.0
+
+
+@dataclass(frozen=True)
+class ServerCommand:
+    """A checked command line that serves, with its environment."""
+
+    argv: list[str]
+    environ: dict[str, str]
+    url: str
+
+
+def prepare(
+    checkpoint: str | Path | None = None,
+    *,
+    host: str = DEFAULT_HOST,
+    port: int = DEFAULT_PORT,
+    samples: str | Path | None = None,
+    environ: Mapping[str, str] = os.environ,
+) -> ServerCommand:
+    """Check settings, checkpoint, device, home folder, database, address and port.
+
+    Args:
+        environ: where the INSPECT_VIT_* settings are read; the arguments win over them.
+
+    Raises:
+        ConfigError, CheckpointError: what would not work, and what to do.
+    """
+    from inspect_vit.checkpoint import default_checkpoint, read_metadata
+    from inspect_vit.inspector import resolve_device
+    from serving.store import Store
+
+    config = from_environment(environ)
+    chosen = Path(checkpoint or config.checkpoint or default_checkpoint()).expanduser().absolute()
+    update: dict[str, object] = {"home": config.home_dir, "checkpoint": chosen}
+    if samples is not None:
+        update["samples"] = Path(samples).expanduser().absolute()
+    config = ServingConfig(**{**config.model_dump(), **update})
+    address = _address(host)
+    read_metadata(chosen)
+    resolve_device(config.device)
+    Store(config).close()
+    _check_port(address, port)
+    # Of this server alone: a second one in the same folder would remove the files of the first.
+    bentoml_home = config.home_dir / "bentoml" / f"{address.replace(':', '_')}-{port}"
+    bentoml_home.mkdir(parents=True, exist_ok=True)
+    return ServerCommand(
+        argv=[
+            *(sys.executable, "-m", "bentoml", "serve", SERVICE, "--working-dir", str(ROOT)),
+            *("--host", address, "--port", str(port), "--timeout-graceful-shutdown", str(GRACE_S)),
+        ],
+        environ={
+            **environ,
+            **to_environment(config),
+            "BENTOML_HOME": str(bentoml_home),
+            "BENTOML_DO_NOT_TRACK": "true",
+            "PROMETHEUS_MULTIPROC_DIR": str(bentoml_home / "prometheus"),
+        },
+        url=f"http://{f'[{address}]' if ':' in address else address}:{port}",
+    )
+
+
+def serve(
+    checkpoint: str | Path | None = None,
+    *,
+    host: str = DEFAULT_HOST,
+    port: int = DEFAULT_PORT,
+    samples: str | Path | None = None,
+) -> NoReturn:
+    """Become the server; Ctrl-C or SIGTERM ends it. Raises what `prepare` raises."""
+    server = prepare(checkpoint, host=host, port=port, samples=samples)
+    print(f"QA station: {server.url}/station", file=sys.stderr, flush=True)
+    os.execve(server.argv[0], server.argv, server.environ)
+
+
+def wait_until_ready(
+    process: subprocess.Popen[bytes], url: str, *, timeout_s: float = START_TIMEOUT_S
+) -> None:
+    """Wait for a server that was started with `ServerCommand.argv`.
+
+    Raises:
+        ConfigError: it ended, or does not answer in time.
+    """
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise ConfigError(f"the server ended with exit code {process.returncode}; its log says why")
+        try:
+            with urllib.request.urlopen(f"{url}/readyz", timeout=5.0) as response:
+                if response.status == 200:
+                    return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.1)
+    raise ConfigError(f"the server at {url} is not ready after {timeout_s:.0f} s; its log says why")
+
+
+def _address(host: str) -> str:
+    if host == "localhost":
+        return "127.0.0.1"
+    try:
+        return str(ipaddress.ip_address(host))
+    except ValueError as error:
+        raise ConfigError(
+            f"host {host!r} is not an IP address; 127.0.0.1 is this machine alone, 0.0.0.0 all networks"
+        ) from error
+
+
+def _check_port(address: str, port: int) -> None:
+    if not 1 <= port <= 65535:
+        raise ConfigError(f"port {port} is outside 1..65535")
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((address, port))
+        except OSError as error:
+            raise ConfigError(
+                f"cannot listen on {address}:{port}: {error.strerror}; stop the server that uses it "
+                "or choose another port with --port"
+            ) from error

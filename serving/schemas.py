@@ -1,0 +1,162 @@
+"""The wire format: what a client sends beside its pictures, and the answers. Every number is finite."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
+
+from inspect_vit.config import Frozen
+from inspect_vit.report import inspection_report
+from inspect_vit.results import InspectionResult, IntakeReport, Verdict
+
+AttentionLevel = Literal["4", "16", "32"]
+LEVELS: tuple[AttentionLevel, ...] = get_args(AttentionLevel)
+RenderedName = Literal["defect_map", "overlay", "gate", "attention_4", "attention_16", "attention_32"]
+RENDERED_NAMES: tuple[RenderedName, ...] = get_args(RenderedName)
+"""Pictures that are drawn from an inspection, as `options.include` and `pictures` spell them."""
+
+Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
+
+
+class Wire(BaseModel):
+    """Base of every answer."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class InspectOptions(Frozen):
+    """The `options` field of POST /v1/inspect, as JSON text."""
+
+    include: tuple[RenderedName, ...] = Field(
+        default=(), description="pictures to put into the answer as base64 PNG"
+    )
+    min_score: Share | None = Field(
+        default=None,
+        description="lowest score of a listed defect; default: the class thresholds. "
+        "The verdict always uses the thresholds",
+    )
+
+
+class DefectReport(Wire):
+    id: int = Field(ge=1, description="number of the defect in this inspection, highest score first")
+    label: str
+    score: Share
+    box_xyxy: tuple[FiniteFloat, FiniteFloat, FiniteFloat, FiniteFloat] = Field(
+        description="left, top, right, bottom in pixels of the posted image; right and bottom exclusive"
+    )
+    area_px: int = Field(ge=0, description="defect-map pixels above the threshold")
+    gate_share: dict[AttentionLevel, Share] = Field(
+        description="share of the 4, 16 and 32 px level in this call; sums to 1"
+    )
+
+
+class ImageSize(Wire):
+    width: int
+    height: int
+
+
+class ModelRef(Wire):
+    name: str
+    version: str
+
+
+class ReferenceReport(Wire):
+    residual_px: FiniteFloat | None = Field(
+        description="misregistration left after alignment; null: taken as aligned"
+    )
+    shift_px: FiniteFloat | None = Field(
+        description="shift that was undone; null: taken as aligned, not measured"
+    )
+
+
+class IntakeSummary(Wire):
+    format: str
+    mode: str
+    bit_depth: int
+    actions: tuple[str, ...]
+    warnings: tuple[str, ...]
+    errors: tuple[str, ...]
+
+
+class Links(Wire):
+    image: str
+    reference: str | None
+    defect_map: str
+    overlay: str
+    attention: str
+    gate: str
+
+
+class StoredReport(Wire):
+    """The part of a report that is stored; links and pictures are added when it is answered."""
+
+    id: str
+    created: datetime
+    verdict: Verdict
+    reasons: tuple[str, ...] = Field(description="why the verdict is FAIL or ERROR, in words")
+    score: Share = Field(description="highest defect score anywhere, whether or not it reached a threshold")
+    defects: tuple[DefectReport, ...]
+    image: ImageSize
+    serial: str | None
+    recipe: str | None
+    model: ModelRef
+    reference: ReferenceReport | None
+    intake: IntakeSummary
+    timings_ms: dict[str, FiniteFloat] = Field(
+        description="queue (waiting), decode, inference (and the model's stages), store (pictures to disk)"
+    )
+
+
+class InspectionReport(StoredReport):
+    links: Links
+    pictures: dict[RenderedName, str] | None = Field(
+        None, description="base64 PNGs asked for with options.include"
+    )
+
+
+class InspectionPage(Wire):
+    inspections: tuple[InspectionReport, ...] = Field(description="newest first")
+    next: str | None = Field(description="link to the next page, null on the last one")
+
+
+class ErrorDetail(Wire):
+    code: str
+    message: str
+    hint: str
+
+
+class ErrorReport(Wire):
+    error: ErrorDetail
+
+
+def make_report(
+    result: InspectionResult,
+    intake: IntakeReport,
+    *,
+    inspection_id: str,
+    created: datetime,
+    serial: str | None,
+    recipe: str | None,
+    timings_ms: dict[str, float],
+) -> StoredReport:
+    """Put one result into wire words, with what the service knows beside it."""
+    told = inspection_report(result, inspection_id=inspection_id, intake=intake, links={})
+    del told["links"]
+    told["timings_ms"] = {stage: round(spent, 2) for stage, spent in timings_ms.items()}
+    return StoredReport.model_validate({**told, "created": created, "serial": serial, "recipe": recipe})
+
+
+def answer(stored: StoredReport, *, pictures: dict[RenderedName, str] | None = None) -> InspectionReport:
+    """Add what is not stored: the links, and the pictures that were asked for."""
+    base = f"/v1/inspections/{stored.id}"
+    links = Links(
+        image=f"{base}/image",
+        reference=f"{base}/reference" if stored.reference else None,
+        defect_map=f"{base}/defect_map",
+        overlay=f"{base}/overlay",
+        attention=f"{base}/attention",
+        gate=f"{base}/gate",
+    )
+    return InspectionReport(**dict(stored), links=links, pictures=pictures)

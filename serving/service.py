@@ -1,0 +1,170 @@
+"""InspectionService: the BentoML service, and the one place that maps errors to HTTP.
+
+The framework supervises the worker, answers /livez and /readyz and packs the bento; the routes are our own
+Starlette app, mounted at "/". Torch is imported when the worker makes the service, never in the supervisor.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+# Before the framework is imported: it reads them then. Nothing this service does leaves the machine.
+os.environ["BENTOML_DO_NOT_TRACK"] = "true"
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
+import bentoml
+from sqlalchemy.exc import SQLAlchemyError
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Match, Route
+
+from inspect_vit.errors import ImageError, ImageTooLargeError, UnsupportedImageError
+from serving import errors, routes, station
+from serving.config import from_environment
+from serving.middleware import AnswerErrors, LimitBody
+from serving.schemas import ErrorDetail, ErrorReport
+
+if TYPE_CHECKING:
+    from serving.backend import Backend
+
+REQUEST_TIMEOUT_S = 600
+"""The framework cuts a request off after this; the queue answers 503 long before."""
+
+ANSWERS: dict[type[Exception], tuple[int, str]] = {
+    ImageTooLargeError: (413, ImageTooLargeError.code),
+    UnsupportedImageError: (415, UnsupportedImageError.code),
+    ImageError: (400, ImageError.code),
+    errors.MultipartError: (400, "bad_multipart"),
+    errors.NotFoundError: (404, "not_found"),
+    errors.IdempotencyConflictError: (409, "idempotency_conflict"),
+    errors.VersionGoneError: (410, "model_version_gone"),
+    errors.BodyTooLargeError: (413, "body_too_large"),
+    errors.NotMultipartError: (415, "not_multipart"),
+    errors.FieldError: (422, "bad_field"),
+    errors.ClientGoneError: (499, "client_gone"),
+    ClientDisconnect: (499, "client_gone"),
+    errors.BusyError: (503, "busy"),
+    SQLAlchemyError: (503, "database_unavailable"),
+    errors.StorageFullError: (507, "storage_full"),
+}
+"""Status and code of each error; the first class that fits counts."""
+
+logger = logging.getLogger("inspect_vit.serving")
+
+
+def error_response(error: Exception) -> Response:
+    """The JSON answer to an error. What we did not foresee is logged with its traceback and answered 500."""
+    headers: dict[str, str] = {}
+    message, hint = str(error), getattr(error, "hint", "")
+    if isinstance(error, HTTPException):
+        status, code, message = error.status_code, "http_error", error.detail
+        headers.update(error.headers or {})
+    else:
+        status, code = next(
+            (answer for kind, answer in ANSWERS.items() if isinstance(error, kind)), (500, "internal_error")
+        )
+    if isinstance(error, errors.BusyError):
+        headers["retry-after"] = str(error.retry_after_s)
+    if code == "internal_error" or isinstance(error, SQLAlchemyError):
+        logger.error("a request failed", exc_info=error)
+        message = "the request could not be answered; the server's log says why"
+    body = ErrorReport(error=ErrorDetail(code=code, message=message, hint=hint))
+    return Response(
+        body.model_dump_json(), status_code=status, headers=headers, media_type="application/json"
+    )
+
+
+async def no_such_route(request: Request) -> Response:
+    """Every path that nobody else answers: 404, or 405 with the methods that are answered."""
+    allowed = {
+        method
+        for route in app.routes
+        if isinstance(route, Route) and route.matches(request.scope)[0] is Match.PARTIAL
+        for method in route.methods or ()
+    }
+    if allowed:
+        wanted = ", ".join(sorted(allowed))
+        raise HTTPException(405, f"{request.url.path} takes {wanted}", headers={"allow": wanted})
+    raise errors.NotFoundError(
+        f"there is nothing at {request.url.path}", hint="/docs.json lists what there is"
+    )
+
+
+async def answer_http_exception(_: Request, error: Exception) -> Response:
+    return error_response(error)
+
+
+@asynccontextmanager
+async def lifespan(app: Starlette) -> AsyncIterator[None]:
+    """The framework enters this after it made the service and leaves it before it drops the service."""
+    yield
+    app.state.backend.close()
+
+
+app = Starlette(
+    lifespan=lifespan,
+    routes=[
+        *routes.ROUTES,
+        *station.ROUTES,
+        Route("/{path:path}", no_such_route, methods=["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]),
+    ],
+    middleware=[Middleware(AnswerErrors, to_response=error_response), Middleware(LimitBody)],
+    exception_handlers={HTTPException: answer_http_exception},
+)
+
+
+def _log_to_stderr() -> None:
+    ours = logging.getLogger("inspect_vit")
+    if not ours.handlers:
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("%(asctime)s [%(levelname)s] [inspect_vit] %(message)s"))
+        ours.addHandler(handler)
+        ours.setLevel(logging.INFO)
+        ours.propagate = False
+
+
+@bentoml.asgi_app(app, path="/")
+@bentoml.service(
+    name="inspect_vit",
+    workers=1,
+    traffic={"timeout": REQUEST_TIMEOUT_S},
+    http={"host": "127.0.0.1", "port": 3000},
+    metrics={"enabled": False},
+)
+class InspectionService:
+    """PCB inspection: POST /v1/inspect, stored inspections and their pictures, the QA station.
+
+    Settings are the INSPECT_VIT_* environment variables of `serving.config.ServingConfig`.
+    """
+
+    def __init__(self) -> None:
+        from serving.backend import Backend
+
+        _log_to_stderr()
+        self.backend: Backend = Backend(from_environment(os.environ))
+        app.state.backend = self.backend
+        metadata = self.backend.engine.metadata
+        logger.info(
+            "model %s %s on %s, home %s, %d orphan files swept",
+            metadata.name,
+            metadata.version,
+            self.backend.engine.inspector.device,
+            self.backend.config.home_dir,
+            self.backend.store.num_swept,
+        )
+
+    def __is_ready__(self) -> bool:
+        """True while the database answers; the model was loaded and warmed up before the port was served."""
+        try:
+            self.backend.store.check()
+        except SQLAlchemyError:
+            logger.exception("the database does not answer")
+            return False
+        return True

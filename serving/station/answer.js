@@ -1,0 +1,110 @@
+// Words for a report: verdict, reasons, defects, details; and one line of the list of inspections.
+
+const VERDICTS = {
+  PASS: { mark: "\u2713", words: "No defect reached its threshold." },
+  FAIL: { mark: "\u2715", words: "" },
+  ERROR: { mark: "!", words: "Not inspected: do not pass this board." },
+};
+
+export function element(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name in made) made[name] = value;
+    else made.setAttribute(name, value);
+  }
+  made.append(...children);
+  return made;
+}
+
+/** Fill the answer panel; onSelect(id) is called for a clicked defect. */
+export function showAnswer(report, onSelect) {
+  const { mark, words } = VERDICTS[report.verdict];
+  const summary = report.verdict === "FAIL" ? count(report.defects.length, "defect") : words;
+  const verdict = document.getElementById("verdict");
+  verdict.className = `verdict ${report.verdict.toLowerCase()}`;
+  verdict.replaceChildren(
+    element("span", { className: "mark", "aria-hidden": "true" }, mark),
+    element("strong", {}, report.verdict),
+    element("span", {}, summary),
+  );
+  const notes = [...report.reasons, ...report.intake.warnings.map((warning) => `Note: ${warning}`)];
+  document.getElementById("reasons").replaceChildren(...notes.map((note) => element("li", {}, note)));
+  document.getElementById("count").textContent = report.defects.length ? `(${report.defects.length})` : "(none)";
+  document.getElementById("defects").replaceChildren(
+    ...report.defects.map((defect) => element("li", {}, defectButton(defect, onSelect))),
+  );
+  document.getElementById("details").replaceChildren(...details(report));
+  document.getElementById("answer").hidden = false;
+  document.getElementById("answer-empty").hidden = true;
+}
+
+export function markDefect(id) {
+  for (const button of document.querySelectorAll("#defects button")) {
+    const isMarked = button.dataset.id === String(id);
+    button.setAttribute("aria-pressed", isMarked);
+    if (isMarked) button.scrollIntoView({ block: "nearest" });
+  }
+}
+
+function defectButton(defect, onSelect) {
+  const [left, top, right, bottom] = defect.box_xyxy.map(Math.round);
+  const button = element(
+    "button",
+    { type: "button", "aria-pressed": "false", onclick: () => onSelect(defect.id) },
+    element("span", { className: "number" }, String(defect.id)),
+    element("span", { className: "label" }, defect.label),
+    element("span", { className: "score" }, defect.score.toFixed(2)),
+    element(
+      "small",
+      {},
+      `${right - left} \u00d7 ${bottom - top} px at ${left}, ${top}; decided by ${shares(defect.gate_share)}`,
+    ),
+  );
+  button.dataset.id = defect.id;
+  return button;
+}
+
+function shares(gateShare) {
+  const [level, share] = Object.entries(gateShare).reduce((best, next) => (next[1] > best[1] ? next : best));
+  return `the ${level} px level (${Math.round(100 * share)} %)`;
+}
+
+function details(report) {
+  const timings = Object.entries(report.timings_ms).map(([stage, spent]) => `${stage} ${spent.toFixed(0)}`);
+  const rows = {
+    Inspection: report.id,
+    Time: new Date(report.created).toLocaleString(),
+    Serial: report.serial ?? "none",
+    Reference: report.reference ? "yes" : "none",
+    "Highest score": report.score.toFixed(3),
+    Picture: `${report.image.width} \u00d7 ${report.image.height} px, ${report.intake.format} ${report.intake.mode}`,
+    Intake: report.intake.actions.join("; ") || "unchanged",
+    Model: `${report.model.name} ${report.model.version}`,
+    "Time in ms": timings.join(", "),
+  };
+  return Object.entries(rows).flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]);
+}
+
+/** One line of the list of inspections. */
+export function inspectionItem(report, onOpen) {
+  const name = report.serial ?? `\u2026${report.id.slice(-6)}`;
+  const button = element(
+    "button",
+    { type: "button", onclick: () => onOpen(report.id) },
+    element("span", { className: `chip ${report.verdict.toLowerCase()}` }, report.verdict),
+    element("span", { className: "label" }, name),
+    element("small", {}, `${when(report.created)}, ${count(report.defects.length, "defect")}`),
+  );
+  button.dataset.id = report.id;
+  return element("li", {}, button);
+}
+
+function when(created) {
+  const moment = new Date(created);
+  const isToday = moment.toDateString() === new Date().toDateString();
+  return isToday ? moment.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" }) : moment.toLocaleDateString();
+}
+
+function count(number, noun) {
+  return `${number || "no"} ${noun}${number === 1 ? "" : "s"}`;
+}

@@ -1,0 +1,63 @@
+// Calls of the service. Every failure is an ApiError whose message and hint are words for the operator.
+
+export class ApiError extends Error {
+  constructor(status, message, hint, retryAfterSeconds) {
+    super(message);
+    this.status = status;
+    this.hint = hint;
+    this.retryAfterSeconds = retryAfterSeconds;
+  }
+}
+
+async function call(url, options) {
+  let response;
+  try {
+    response = await fetch(url, options);
+  } catch {
+    throw new ApiError(0, "The server does not answer.", "Is it still running? Try again in a moment.", null);
+  }
+  if (response.ok) return response;
+  const retryAfter = Number(response.headers.get("retry-after")) || null;
+  const body = await response.json().catch(() => null);
+  const error = body?.error ?? { message: `The server answered ${response.status}.`, hint: "" };
+  throw new ApiError(response.status, error.message, error.hint, retryAfter);
+}
+
+/** Inspect one board. The key makes it safe to send the same request again. */
+export async function inspect({ image, reference, serial }, key) {
+  const body = new FormData();
+  body.append("image", image, image.name);
+  if (reference) body.append("reference", reference, reference.name);
+  if (serial) body.append("serial", serial);
+  const response = await call("/v1/inspect", { method: "POST", body, headers: { "Idempotency-Key": key } });
+  return response.json();
+}
+
+export async function getInspection(id) {
+  return (await call(`/v1/inspections/${encodeURIComponent(id)}`)).json();
+}
+
+/** A page of inspections, newest first: {inspections, next}. */
+export async function listInspections(link = "/v1/inspections?limit=15") {
+  return (await call(link)).json();
+}
+
+/** A picture as an object URL; the caller revokes it. */
+export async function getPicture(link) {
+  return URL.createObjectURL(await (await call(link)).blob());
+}
+
+export async function listSamples() {
+  return (await call("/station/samples.json")).json();
+}
+
+/** A sample picture as the File a person would have chosen. */
+export async function getFile(link) {
+  const blob = await (await call(link)).blob();
+  return new File([blob], link.split("/").pop(), { type: blob.type });
+}
+
+/** 32 random hex digits; works on plain http too, where crypto.randomUUID is missing. */
+export function newKey() {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
+}

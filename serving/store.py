@@ -1,0 +1,300 @@
+"""The store of inspections: rows in SQLite or PostgreSQL, pictures on disk.
+
+An inspection is added in one order: pictures on disk and synced, then its row committed, then the caller may
+answer. So a row always has its pictures, and a server killed in between leaves at most pictures without a
+row, which the next start sweeps away.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from alembic import command
+from alembic.config import Config
+from alembic.util import CommandError
+from sqlalchemy import Engine, Index, String, Text, create_engine, event, select, text
+from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
+from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
+
+from serving.config import ServingConfig
+from serving.errors import IdempotencyConflictError, NotFoundError, StoreError
+from serving.pictures import PictureFiles, no_room, sha256_hex
+from serving.schemas import StoredReport
+
+MIGRATIONS = Path(__file__).parent / "migrations"
+SQLITE_PRAGMAS = ("journal_mode=WAL", "synchronous=FULL", "busy_timeout=10000", "foreign_keys=ON")
+
+
+class Base(DeclarativeBase):
+    """Tables; migrations/ holds their history and a test holds the two together."""
+
+
+class InspectionRow(Base):
+    __tablename__ = "inspections"
+    __table_args__ = (
+        Index("ix_inspections_verdict_id", "verdict", "id"),
+        Index("ix_inspections_serial_id", "serial", "id"),
+    )
+
+    id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    verdict: Mapped[str] = mapped_column(String(5))
+    serial: Mapped[str | None] = mapped_column(String(200))
+    recipe: Mapped[str | None] = mapped_column(String(200))
+    model_version: Mapped[str] = mapped_column(String(64))
+    image_sha256: Mapped[str] = mapped_column(String(64))
+    reference_sha256: Mapped[str | None] = mapped_column(String(64))
+    idempotency_key: Mapped[str | None] = mapped_column(String(255), unique=True)
+    request_sha256: Mapped[str] = mapped_column(String(64))
+    report: Mapped[str] = mapped_column(Text)
+    """StoredReport as JSON text, exactly as it was answered."""
+
+
+@dataclass(frozen=True)
+class StoredInspection:
+    """One inspection as read back; its pictures are fetched through the store."""
+
+    report: StoredReport
+    image_sha256: str
+    reference_sha256: str | None
+    request_sha256: str
+
+    @property
+    def day(self) -> str:
+        return day_of(self.report.id)
+
+
+class Store:
+    """One home folder: database and pictures. Safe to use from several threads and several processes.
+
+    Raises:
+        StoreError: the home cannot be written, or the database cannot be opened or is newer than this code.
+    """
+
+    def __init__(self, config: ServingConfig) -> None:
+        home = config.home_dir
+        try:
+            home.mkdir(parents=True, exist_ok=True)
+            self._lock = os.open(home / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise StoreError(
+                f"cannot write to the home folder {home}: {error.strerror}; set INSPECT_VIT_HOME"
+            ) from error
+        self.pictures = PictureFiles(home / "pictures", min_free_bytes=int(config.min_free_mb * 1e6))
+        self.engine = _make_engine(config.sqlalchemy_url)
+        # Alone: migrate and sweep under the exclusive lock. Else: wait until whoever holds it has done so.
+        # The shared lock is held until close(), so that a later server knows that this one may be writing.
+        alone = _lock_exclusively(self._lock)
+        if not alone:
+            fcntl.flock(self._lock, fcntl.LOCK_SH)
+        try:
+            _migrate(self.engine)
+            self.num_swept = self._sweep() if alone else 0
+        except Exception:
+            self.close()
+            raise
+        fcntl.flock(self._lock, fcntl.LOCK_SH)
+
+    def close(self) -> None:
+        self.engine.dispose()
+        os.close(self._lock)
+
+    def check(self) -> None:
+        """Raises SQLAlchemyError when the database does not answer."""
+        with self.engine.connect() as connection:
+            connection.execute(text("SELECT 1"))
+
+    def add(
+        self,
+        report: StoredReport,
+        *,
+        image: bytes,
+        reference: bytes | None,
+        maps: bytes,
+        request_sha256: str,
+        idempotency_key: str | None,
+    ) -> tuple[StoredInspection, bool]:
+        """Store one inspection; when this returns it survives a kill and a power cut.
+
+        Returns:
+            The inspection, its report with the stage "store" added, and True; or, when the same request with
+            the same key got in first, that one and False.
+
+        Raises:
+            StorageFullError, IdempotencyConflictError: nothing was stored.
+        """
+        started = time.perf_counter()
+        files = {sha256_hex(image): image, maps_name(report.id): maps}
+        if reference is not None:
+            files[sha256_hex(reference)] = reference
+        self.pictures.write_all(day_of(report.id), files)
+        spent_ms = round((time.perf_counter() - started) * 1000.0, 2)
+        report = report.model_copy(update={"timings_ms": {**report.timings_ms, "store": spent_ms}})
+        row = InspectionRow(
+            id=report.id,
+            verdict=report.verdict.value,
+            serial=report.serial,
+            recipe=report.recipe,
+            model_version=report.model.version,
+            image_sha256=sha256_hex(image),
+            reference_sha256=None if reference is None else sha256_hex(reference),
+            idempotency_key=idempotency_key,
+            request_sha256=request_sha256,
+            report=report.model_dump_json(),
+        )
+        try:
+            with Session(self.engine, expire_on_commit=False) as session:
+                session.add(row)
+                session.commit()
+        except SQLAlchemyError as error:
+            # The posted pictures stay: another inspection of the same day may share them.
+            self.pictures.remove(day_of(report.id), maps_name(report.id))
+            if isinstance(error, IntegrityError) and idempotency_key is not None:
+                first = self.find_by_key(idempotency_key, request_sha256)
+                if first is not None:
+                    return first, False
+            if isinstance(error, OperationalError) and "full" in str(error.orig):
+                raise no_room(error) from error
+            raise
+        return _to_inspection(row), True
+
+    def get(self, inspection_id: str) -> StoredInspection:
+        with Session(self.engine) as session:
+            row = session.get(InspectionRow, inspection_id)
+        if row is None:
+            raise NotFoundError(
+                f"there is no inspection {inspection_id!r}", hint="GET /v1/inspections lists them"
+            )
+        return _to_inspection(row)
+
+    def find_by_key(self, idempotency_key: str, request_sha256: str) -> StoredInspection | None:
+        """The inspection that was stored with this key, or None.
+
+        Raises:
+            IdempotencyConflictError: the key was used for a request with another body.
+        """
+        with Session(self.engine) as session:
+            row = session.scalar(
+                select(InspectionRow).where(InspectionRow.idempotency_key == idempotency_key)
+            )
+        if row is None:
+            return None
+        if row.request_sha256 != request_sha256:
+            raise IdempotencyConflictError(
+                f"Idempotency-Key {idempotency_key!r} belongs to inspection {row.id} of another request",
+                hint="use a new key for each new request",
+            )
+        return _to_inspection(row)
+
+    def page(
+        self, *, limit: int, before: str | None = None, verdict: str | None = None, serial: str | None = None
+    ) -> list[StoredInspection]:
+        """Up to `limit` inspections, newest first, of those older than the id `before`."""
+        query = select(InspectionRow).order_by(InspectionRow.id.desc()).limit(limit)
+        if before is not None:
+            query = query.where(InspectionRow.id < before)
+        if verdict is not None:
+            query = query.where(InspectionRow.verdict == verdict)
+        if serial is not None:
+            query = query.where(InspectionRow.serial == serial)
+        with Session(self.engine) as session:
+            return [_to_inspection(row) for row in session.scalars(query)]
+
+    def read_image(self, inspection: StoredInspection) -> bytes:
+        return self.pictures.read(inspection.day, inspection.image_sha256)
+
+    def read_reference(self, inspection: StoredInspection) -> bytes | None:
+        if inspection.reference_sha256 is None:
+            return None
+        return self.pictures.read(inspection.day, inspection.reference_sha256)
+
+    def read_maps(self, inspection: StoredInspection) -> bytes:
+        return self.pictures.read(inspection.day, maps_name(inspection.report.id))
+
+    def _sweep(self) -> int:
+        num_swept = 0
+        for day in self.pictures.newest_days():
+            query = select(InspectionRow.id, InspectionRow.image_sha256, InspectionRow.reference_sha256)
+            first, end = _ids_of_day(day)
+            with Session(self.engine) as session:
+                rows = session.execute(query.where(InspectionRow.id >= first, InspectionRow.id < end)).all()
+            known = {name for row in rows for name in (maps_name(row[0]), row[1], row[2]) if name}
+            num_swept += self.pictures.sweep(day, known)
+        return num_swept
+
+
+def new_id() -> tuple[str, datetime]:
+    """An id that sorts by time and cannot be guessed (80 random bits), and the moment it was made."""
+    now = datetime.now(UTC)
+    return f"{int(now.timestamp() * 1000):012x}{secrets.token_hex(10)}", now
+
+
+def day_of(inspection_id: str) -> str:
+    """The UTC day of an id, as 2026-11-29."""
+    return datetime.fromtimestamp(int(inspection_id[:12], 16) / 1000, UTC).date().isoformat()
+
+
+def maps_name(inspection_id: str) -> str:
+    return f"{inspection_id}.npz"
+
+
+def _ids_of_day(day: str) -> tuple[str, str]:
+    first_ms = int(datetime.fromisoformat(day).replace(tzinfo=UTC).timestamp() * 1000)
+    return f"{first_ms:012x}", f"{first_ms + 86_400_000:012x}"
+
+
+def _to_inspection(row: InspectionRow) -> StoredInspection:
+    return StoredInspection(
+        report=StoredReport.model_validate_json(row.report),
+        image_sha256=row.image_sha256,
+        reference_sha256=row.reference_sha256,
+        request_sha256=row.request_sha256,
+    )
+
+
+def _lock_exclusively(descriptor: int) -> bool:
+    with suppress(BlockingIOError):
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    return False
+
+
+def _make_engine(url: str) -> Engine:
+    try:
+        engine = create_engine(url, pool_pre_ping=True)
+    except (SQLAlchemyError, ImportError) as error:
+        raise StoreError(f"INSPECT_VIT_DATABASE_URL cannot be used: {error}") from error
+    if engine.dialect.name == "sqlite":
+        event.listen(engine, "connect", _set_pragmas)
+    return engine
+
+
+def _set_pragmas(connection: Any, _: object) -> None:
+    cursor = connection.cursor()
+    for pragma in SQLITE_PRAGMAS:
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
+
+
+def _migrate(engine: Engine) -> None:
+    """Bring the schema to this code's version."""
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
+    try:
+        with engine.begin() as connection:
+            config.attributes["connection"] = connection
+            command.upgrade(config, "head")
+    except CommandError as error:
+        raise StoreError(
+            f"the database {engine.url.render_as_string()} has a schema this version does not know: {error}; "
+            "it was made by a newer inspect-vit: install that one, or set another INSPECT_VIT_HOME"
+        ) from error
+    except SQLAlchemyError as error:
+        raise StoreError(f"cannot open the database {engine.url.render_as_string()}: {error}") from error

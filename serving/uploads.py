@@ -1,0 +1,140 @@
+"""The multipart body of POST /v1/inspect, checked field by field. Nothing here touches the disk by name."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+from starlette.datastructures import FormData, UploadFile
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+
+from serving.errors import FieldError, MultipartError, NotMultipartError
+from serving.schemas import InspectOptions
+
+FILE_FIELDS = ("image", "reference")
+TEXT_FIELDS = ("serial", "recipe", "options")
+MAX_TEXT_BYTES = 64 * 1024
+MAX_LABEL_CHARS = 200
+MAX_KEY_CHARS = 255
+_EXAMPLE = "curl -F image=@board.png -F reference=@golden.png http://.../v1/inspect"
+
+
+@dataclass(frozen=True)
+class Upload:
+    """One valid request; the pictures are not decoded yet."""
+
+    image: bytes
+    reference: bytes | None
+    serial: str | None
+    recipe: str | None
+    options: InspectOptions
+    idempotency_key: str | None
+
+    def digest(self) -> str:
+        """SHA-256 over everything that was asked, so that a key can be held to one request."""
+        parts = [
+            hashlib.sha256(self.image).hexdigest(),
+            None if self.reference is None else hashlib.sha256(self.reference).hexdigest(),
+            self.serial,
+            self.recipe,
+            self.options.model_dump(mode="json"),
+        ]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+async def read_upload(request: Request) -> Upload:
+    """Parse and check the body and the Idempotency-Key.
+
+    Raises:
+        NotMultipartError, MultipartError, FieldError: with what was wrong and what is wanted.
+    """
+    key = _read_key(request)
+    content_type = request.headers.get("content-type", "")
+    if content_type.partition(";")[0].strip().lower() != "multipart/form-data":
+        raise NotMultipartError(
+            f"the body has content type {content_type or '(none)'!r}, wanted multipart/form-data",
+            hint=_EXAMPLE,
+        )
+    try:
+        # A few more parts than there are fields, so that a wrong one is named instead of counted.
+        form = await request.form(max_files=8, max_fields=16, max_part_size=MAX_TEXT_BYTES)
+    except HTTPException as error:
+        raise MultipartError(f"the multipart body cannot be read: {error.detail}", hint=_EXAMPLE) from error
+    try:
+        return await _check(form, key)
+    finally:
+        await form.close()
+
+
+async def _check(form: FormData, key: str | None) -> Upload:
+    for name, value in form.multi_items():
+        if name not in FILE_FIELDS + TEXT_FIELDS:
+            known = ", ".join(FILE_FIELDS + TEXT_FIELDS)
+            raise FieldError(f"{name[:80]!r} is not a field", hint=f"the fields are {known}")
+        if len(form.getlist(name)) > 1:
+            raise FieldError(f"{name}: sent {len(form.getlist(name))} times, wanted once")
+        if (name in FILE_FIELDS) != isinstance(value, UploadFile):
+            wanted = (
+                "a file part, with a filename" if name in FILE_FIELDS else "a text part, without a filename"
+            )
+            raise FieldError(f"{name}: wanted {wanted}", hint=_EXAMPLE)
+    image = await _read_file(form, "image")
+    if image is None:
+        raise FieldError("image: missing", hint=_EXAMPLE)
+    return Upload(
+        image=image,
+        reference=await _read_file(form, "reference"),
+        serial=_read_label(form, "serial"),
+        recipe=_read_label(form, "recipe"),
+        options=_read_options(form),
+        idempotency_key=key,
+    )
+
+
+async def _read_file(form: FormData, name: str) -> bytes | None:
+    file = form.get(name)
+    return await file.read() if isinstance(file, UploadFile) else None
+
+
+def _read_label(form: FormData, name: str) -> str | None:
+    value = form.get(name)
+    if not isinstance(value, str) or not value.strip():
+        return None
+    return check_label(name, value.strip())
+
+
+def check_label(name: str, value: str) -> str:
+    """A short printable text, as serials and recipe names are. Raises FieldError."""
+    if len(value) > MAX_LABEL_CHARS:
+        raise FieldError(f"{name}: {len(value)} characters, wanted at most {MAX_LABEL_CHARS}")
+    if not value.isprintable():
+        raise FieldError(f"{name}: holds characters that cannot be printed")
+    return value
+
+
+def _read_options(form: FormData) -> InspectOptions:
+    text = form.get("options")
+    if not isinstance(text, str) or not text.strip():
+        return InspectOptions()
+    try:
+        return InspectOptions.model_validate_json(text)
+    except ValidationError as error:
+        faults = "; ".join(
+            ": ".join(filter(None, (".".join(str(part) for part in fault["loc"]), fault["msg"])))
+            for fault in error.errors(include_input=False, include_url=False)
+        )
+        raise FieldError(
+            f"options: {faults[:500]}", hint='JSON such as {"include": ["overlay"], "min_score": 0.3}'
+        ) from error
+
+
+def _read_key(request: Request) -> str | None:
+    key = request.headers.get("idempotency-key")
+    if key is None:
+        return None
+    if not 1 <= len(key) <= MAX_KEY_CHARS or not key.isascii() or not key.isprintable():
+        raise FieldError(f"Idempotency-Key: wanted 1 to {MAX_KEY_CHARS} printable ASCII characters")
+    return key

@@ -1,0 +1,114 @@
+"""A real server process on a free port, one for most tests and more for those that kill or starve it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import cv2
+import httpx
+import numpy as np
+import pytest
+
+from serving.run import prepare, wait_until_ready
+
+
+@dataclass
+class Server:
+    """A running server; `client` talks to it."""
+
+    process: subprocess.Popen[bytes]
+    client: httpx.Client
+    home: Path
+    log: Path
+
+    def kill(self) -> None:
+        """As a power cut would: supervisor and worker, at once, without a word."""
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait(timeout=20)
+        self.client.close()
+
+    def stop(self) -> None:
+        if self.process.poll() is None:
+            os.kill(self.process.pid, signal.SIGTERM)
+            try:
+                self.process.wait(timeout=30)
+            finally:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(self.process.pid, signal.SIGKILL)
+        self.client.close()
+
+    def posted_files(self) -> set[str]:
+        """Names of all files under the picture folder."""
+        return {path.name for path in (self.home / "pictures").rglob("*") if path.is_file()}
+
+
+StartServer = Callable[..., Server]
+
+
+@pytest.fixture(scope="session")
+def start_server(tiny_checkpoint: Path) -> StartServer:
+    """start_server(home, **settings): settings are the INSPECT_VIT_* variables without the prefix."""
+
+    def start(home: Path, **settings: str) -> Server:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        environ = {name: value for name, value in os.environ.items() if not name.startswith("INSPECT_VIT_")}
+        environ.update({f"INSPECT_VIT_{name}": value for name, value in settings.items()})
+        environ["INSPECT_VIT_HOME"] = str(home)
+        command = prepare(tiny_checkpoint, port=port, environ=environ)
+        log = home / "server.log"
+        with log.open("ab") as output:
+            process = subprocess.Popen(
+                command.argv, env=command.environ, stdout=output, stderr=output, start_new_session=True
+            )
+        server = Server(process, httpx.Client(base_url=command.url, timeout=60.0), home, log)
+        try:
+            wait_until_ready(process, command.url)
+        except Exception as error:
+            server.stop()
+            raise AssertionError(log.read_text(errors="replace")) from error
+        return server
+
+    return start
+
+
+@pytest.fixture(scope="session")
+def server(start_server: StartServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The server most tests share. Uploads are limited to 2 MB, so that too large ones are small."""
+    running = start_server(tmp_path_factory.mktemp("home"), MAX_UPLOAD_MB="2", MAX_MEGAPIXELS="1")
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="session")
+def board_png() -> bytes:
+    """A 320 x 256 picture of dark tracks on a bright ground."""
+    return encode(".png", draw_board(seed=1))
+
+
+@pytest.fixture(scope="session")
+def reference_png() -> bytes:
+    return encode(".png", draw_board(seed=2))
+
+
+def draw_board(seed: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    board = np.full((256, 320, 3), 210, np.uint8)
+    for _ in range(12):
+        start, end = (tuple(int(v) for v in rng.integers(0, 250, 2)) for _ in range(2))
+        cv2.line(board, start, end, (40, 70, 45), int(rng.integers(3, 9)))
+    return board
+
+
+def encode(suffix: str, picture: np.ndarray) -> bytes:
+    done, data = cv2.imencode(suffix, picture)
+    assert done
+    return bytes(data)

@@ -1,0 +1,146 @@
+"""What README.md tells a newcomer to type is typed here, word for word but for the port."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).resolve().parents[1]
+README = (PROJECT / "README.md").read_text(encoding="utf-8")
+README_URL = "http://127.0.0.1:3000"
+
+
+def blocks(language: str, text: str = README) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", text, flags=re.DOTALL)
+
+
+def block_with(language: str, words: str) -> str:
+    (found,) = (block for block in blocks(language) if words in block)
+    return found
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that looks like the checkout to a reader, where commands may write."""
+    folder = tmp_path_factory.mktemp("desk")
+    for name in ("data_samples", "configs"):
+        (folder / name).symlink_to(PROJECT / name)
+    (folder / ".venv" / "bin").mkdir(parents=True)
+    for tool in ("inspect-vit", "python"):
+        (folder / ".venv" / "bin" / tool).symlink_to(Path(sys.executable).parent / tool)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The service that `make run` starts, on a free port and in a home of its own."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    folder = tmp_path_factory.mktemp("home")
+    command = [Path(sys.executable).parent / "inspect-vit", "serve", "--port", str(port)]
+    with (folder / "log").open("wb") as log:
+        server = subprocess.Popen(
+            command,
+            cwd=PROJECT,
+            env={**os.environ, "INSPECT_VIT_HOME": str(folder / "state")},
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+        try:
+            address = f"http://127.0.0.1:{port}"
+            _wait_until_ready(server, address, folder / "log")
+            yield address
+        finally:
+            os.killpg(server.pid, signal.SIGTERM)
+            server.wait(timeout=30)
+
+
+def _wait_until_ready(server: subprocess.Popen[bytes], address: str, log: Path) -> None:
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        assert server.poll() is None, log.read_text(errors="replace")
+        try:
+            with urllib.request.urlopen(f"{address}/readyz", timeout=5) as answer:
+                if answer.status == 200:
+                    return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.2)
+    pytest.fail(f"not ready in time: {log.read_text(errors='replace')}")
+
+
+def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_curl_answers_with_a_report(desk: Path, url: str) -> None:
+    result = run(["bash", "-c", block_with("sh", "curl").replace(README_URL, url)], desk)
+    assert result.returncode == 0, result.stderr
+    report = json.loads(result.stdout)
+    assert report["verdict"] == "FAIL"
+    assert report["image"] == {"width": 640, "height": 640}
+    labelled = json.loads((PROJECT / "data_samples" / "annotations.coco.json").read_text(encoding="utf-8"))
+    truth = [label["bbox"] for label in labelled["annotations"] if label["image_id"] == 1]
+    found = [defect["box_xyxy"] for defect in report["defects"]]
+    missed = [box for box in truth if not any(_holds_centre(call, box) for call in found)]
+    assert not missed, "the shipped model finds every defect of the first sample board"
+
+
+def _holds_centre(box_xyxy: list[float], bbox: list[float]) -> bool:
+    x, y = bbox[0] + bbox[2] / 2, bbox[1] + bbox[3] / 2
+    left, top, right, bottom = box_xyxy
+    return left <= x < right and top <= y < bottom
+
+
+def test_python_client_prints_defects_and_saves_the_overlay(desk: Path, url: str) -> None:
+    result = run([sys.executable, "-c", block_with("python", "httpx").replace(README_URL, url)], desk)
+    assert result.returncode == 0, result.stderr
+    *defects, verdict = result.stdout.splitlines()
+    assert verdict == "FAIL"
+    assert defects
+    assert (desk / "overlay.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_library_snippet_runs(desk: Path) -> None:
+    result = run([sys.executable, "-c", block_with("python", "Inspector(")], desk)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.startswith("FAIL")
+
+
+def test_inspect_command_fails_the_board(desk: Path) -> None:
+    result = run(shlex.split(block_with("sh", "inspect-vit inspect")), desk)
+    assert result.returncode == 1, result.stderr
+    written = [path.suffix for path in (desk / "report").rglob("*")]
+    assert ".json" in written
+    assert ".png" in written
+
+
+@pytest.mark.parametrize("command", block_with("sh", "inspect-vit train").splitlines())
+def test_training_commands_name_real_options(command: str, desk: Path) -> None:
+    program, subcommand, *arguments = shlex.split(command)
+    result = run([program, subcommand, "--help"], desk)
+    assert result.returncode == 0, result.stderr
+    for option in (argument for argument in arguments if argument.startswith("--")):
+        assert option in result.stdout
+    for config in (argument for argument in arguments if argument.endswith(".yaml")):
+        assert (PROJECT / config).is_file()
+
+
+def test_both_languages_show_the_same_commands() -> None:
+    chinese = (PROJECT / "README.zh.md").read_text(encoding="utf-8")
+    for language in ("sh", "python"):
+        assert blocks(language, chinese) == blocks(language)

@@ -1,0 +1,98 @@
+"""Everything a training run depends on, as one YAML file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from inspect_vit.config import Frozen, ModelConfig
+from inspect_vit.errors import ConfigError
+
+DATA_VARIABLE = "INSPECT_VIT_DATA"
+
+
+class DataConfig(Frozen):
+    """Where samples come from and how crops are taken."""
+
+    format: Literal["deeppcb"] = "deeppcb"
+    root: Path | None = Field(None, description="folder of the set; default $INSPECT_VIT_DATA/deeppcb")
+    val_groups: tuple[str, ...] = Field(min_length=1, description="board groups held back for thresholds")
+    limit: int | None = Field(None, gt=0, description="use only the first samples of each side, for trials")
+    crop_size: int = Field(320, gt=0, description="side of a training crop, px")
+    crops_per_image: float = Field(4.0, gt=0.0, description="crops per image and epoch")
+    defect_share: float = Field(0.7, ge=0.0, le=1.0, description="share of crops and tiles placed on a defect")
+    mosaic_share: float = Field(0.6, ge=0.0, le=1.0, description="share of crops tiled from 2x2 boards")
+    mosaic_until: float = Field(0.75, ge=0.0, le=1.0, description="part of the run after which mosaics stop")
+    cache_mb: int = Field(2000, ge=0, description="decoded pictures kept in memory, per loader process")
+    workers: int = Field(1, ge=0, description="loader processes per training process")
+
+
+class AugmentConfig(Frozen):
+    """Changes that a good board may show; both pictures turn and flip together."""
+
+    reference_drop: float = Field(0.4, ge=0.0, le=1.0, description="share of crops without reference")
+    misalign_share: float = Field(0.5, ge=0.0, le=1.0)
+    misalign_px: float = Field(3.0, ge=0.0, description="largest shift of the reference, px")
+    misalign_degrees: float = Field(0.4, ge=0.0)
+    photometric_share: float = Field(0.3, ge=0.0, le=1.0, description="share of pictures changed in intensity")
+
+
+class OptimConfig(Frozen):
+    lr: float = Field(2e-3, gt=0.0)
+    min_lr: float = Field(1e-5, ge=0.0)
+    weight_decay: float = Field(0.05, ge=0.0)
+    warmup_steps: int = Field(200, ge=0)
+    clip_grad: float = Field(5.0, gt=0.0, description="largest gradient norm")
+    ema_decay: float = Field(0.999, ge=0.0, lt=1.0)
+
+
+class LossConfig(Frozen):
+    """Weights of the loss terms."""
+
+    centre: float = Field(1.0, ge=0.0)
+    box: float = Field(1.0, ge=0.0)
+    mask: float = Field(0.5, ge=0.0)
+
+
+class TrainConfig(Frozen):
+    name: str = Field(min_length=1, description="name of the checkpoint")
+    model: ModelConfig
+    data: DataConfig
+    augment: AugmentConfig = AugmentConfig()
+    optim: OptimConfig = OptimConfig()
+    loss: LossConfig = LossConfig()
+    epochs: int = Field(gt=0)
+    batch_size: int = Field(8, gt=0, description="crops per step, over all processes")
+    devices: int = Field(2, gt=0, description="training processes: one per GPU, or per CPU core")
+    precision: Literal["auto", "32-true", "bf16-mixed", "16-mixed"] = Field(
+        "auto", description="auto: bf16-mixed where the processor computes it natively, else 32-true"
+    )
+    checkpoint_activations: bool = Field(False, description="recompute activations: less memory, more time")
+    save_every_steps: int = Field(200, gt=0)
+    seed: int = 0
+
+    @model_validator(mode="after")
+    def _sizes_fit(self) -> Self:
+        if self.batch_size % self.devices:
+            raise ValueError(f"batch_size {self.batch_size} must be a multiple of devices {self.devices}")
+        if self.data.crop_size % self.model.size_multiple:
+            raise ValueError(
+                f"data.crop_size {self.data.crop_size} must be a multiple of model.size_multiple "
+                f"{self.model.size_multiple}"
+            )
+        return self
+
+
+def data_root(config: DataConfig) -> Path:
+    """The folder of the data set.
+
+    Raises:
+        ConfigError: it does not exist.
+    """
+    root = config.root or Path(os.environ.get(DATA_VARIABLE, "../shared/data")) / config.format
+    if not root.is_dir():
+        raise ConfigError(f"no data set at {root}; set data.root or the environment variable {DATA_VARIABLE}")
+    return root

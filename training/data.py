@@ -1,0 +1,161 @@
+"""Samples to training tensors: crops on defects and elsewhere, mosaics, targets.
+
+Shape letters: S side of a crop in px, s = S / 4 cells, c picture channels, K defect classes.
+Crop i of a run is a function of the seed and i alone: any process can make it, and a resumed run sees the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+import cv2
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.utils.data import Dataset
+
+from inspect_vit.image_io import read_image
+from inspect_vit.pixels import to_channels
+from inspect_vit.results import Sample
+from training.augment import Augmenter, Crop
+from training.config import TrainConfig
+from training.targets import draw_targets
+
+DIFFERENT = 64
+"""Board and reference differ at a pixel when their grey levels are further apart than this."""
+VISIBLE_SHARE = 0.6
+"""A defect cut by the edge of a crop is trained on when at least this share of its box is inside."""
+
+Picture = NDArray[np.uint8]
+
+
+class DefectDataset(Dataset[dict[str, Tensor]]):
+    """Crop number -> tensors. Pictures are decoded once and kept up to `cache_mb`."""
+
+    def __init__(self, samples: Sequence[Sample], config: TrainConfig, *, total_crops: int) -> None:
+        self.samples = samples
+        self.config = config
+        self.total_crops = total_crops
+        self._classes = {name: i for i, name in enumerate(config.model.class_names)}
+        self._augment = Augmenter(config.augment)
+        self._cache: dict[int, tuple[Picture, Picture, Picture]] = {}
+        self._cached_bytes = 0
+
+    def __len__(self) -> int:
+        return self.total_crops
+
+    def __getitem__(self, index: int) -> dict[str, Tensor]:
+        """Tensors of crop `index`, counted from the first of the first epoch.
+
+        board, reference: (c, S, S) uint8; has_reference: () float; centres, masks: (K, s, s); distances: (4, s, s)
+        px; box_weights: (1, s, s); counted: (1, s, s), 0 where a cut defect is neither defect nor background.
+        """
+        rng = np.random.default_rng((self.config.seed, index))
+        data = self.config.data
+        mosaic = rng.random() < data.mosaic_share and index < data.mosaic_until * self.total_crops
+        crop = self._mosaic(index, rng) if mosaic else self._crop(self._sample_of(index), rng, data.crop_size)
+        crop = self._augment(crop, int(rng.integers(2**30)))
+        targets = draw_targets(crop, len(self._classes))
+        has_reference = self.samples[self._sample_of(index)].reference is not None
+        drop = rng.random() < self.config.augment.reference_drop
+        return {
+            "board": torch.from_numpy(np.ascontiguousarray(crop.board.transpose(2, 0, 1))),
+            "reference": torch.from_numpy(np.ascontiguousarray(crop.reference.transpose(2, 0, 1))),
+            "has_reference": torch.tensor(float(has_reference and not drop)),
+        } | {key: torch.from_numpy(value) for key, value in targets.items()}
+
+    def _sample_of(self, index: int) -> int:
+        """Every sample once in each pass over the set, in an order of that pass's own."""
+        turn, place = divmod(index, len(self.samples))
+        return int(np.random.default_rng((self.config.seed, turn, 1)).permutation(len(self.samples))[place])
+
+    def _mosaic(self, index: int, rng: np.random.Generator) -> Crop:
+        """Four half-size crops of as many samples: more defects to learn from at the same cost."""
+        half = self.config.data.crop_size // 2
+        others = rng.integers(len(self.samples), size=3).tolist()
+        tiles = [self._crop(i, rng, half) for i in (self._sample_of(index), *others)]
+        offsets = [np.float32((x, y, x, y)) for y in (0, half) for x in (0, half)]
+
+        def joined(pictures: list[Picture]) -> Picture:
+            return np.vstack([np.hstack(pictures[:2]), np.hstack(pictures[2:])])
+
+        return Crop(
+            board=joined([tile.board for tile in tiles]),
+            reference=joined([tile.reference for tile in tiles]),
+            class_mask=joined([tile.class_mask for tile in tiles]),
+            boxes=np.concatenate([tile.boxes + o for tile, o in zip(tiles, offsets, strict=True)]),
+            labels=np.concatenate([tile.labels for tile in tiles]),
+            ignored=np.concatenate([tile.ignored + o for tile, o in zip(tiles, offsets, strict=True)]),
+        )
+
+    def _crop(self, number: int, rng: np.random.Generator, size: int) -> Crop:
+        sample = self.samples[number]
+        board, reference, class_mask = self._load(number)
+        height, width = board.shape[:2]
+        bottom, right = max(size - height, 0), max(size - width, 0)
+        if bottom or right:
+            board, reference, class_mask = (
+                cv2.copyMakeBorder(p, 0, bottom, 0, right, cv2.BORDER_REPLICATE).reshape(
+                    height + bottom, width + right, *p.shape[2:]
+                )
+                for p in (board, reference, class_mask)
+            )
+        room = np.array([board.shape[1] - size, board.shape[0] - size])
+        corner = rng.integers(room + 1)
+        if len(sample.boxes) and rng.random() < self.config.data.defect_share:
+            box = sample.boxes[rng.integers(len(sample.boxes))]
+            centre = (box[:2] + box[2:]) / 2
+            corner = np.clip(centre - size * rng.uniform(0.15, 0.85, 2), 0, room).astype(np.int64)
+        x, y = corner.tolist()
+        view = np.s_[y : y + size, x : x + size]
+        moved = sample.boxes - np.float32((x, y, x, y))
+        clipped = np.clip(moved, 0, size)
+        shares = _area(clipped) / np.maximum(_area(moved), 1e-6)
+        inside, cut = shares >= VISIBLE_SHARE, (shares > 0) & (shares < VISIBLE_SHARE)
+        labels = np.array([self._classes[name] for name in sample.labels], np.int64)
+        return Crop(board[view], reference[view], class_mask[view], clipped[inside], labels[inside], clipped[cut])
+
+    def _load(self, number: int) -> tuple[Picture, Picture, Picture]:
+        if number in self._cache:
+            return self._cache[number]
+        sample = self.samples[number]
+        channels = self.config.model.in_chans
+        board = to_channels(read_image(sample.image)[0], channels)
+        reference = board if sample.reference is None else to_channels(read_image(sample.reference)[0], channels)
+        loaded = board, reference, self._class_mask(sample, board, reference)
+        size = sum(picture.nbytes for picture in loaded)
+        if self._cached_bytes + size <= self.config.data.cache_mb * 1_000_000:
+            self._cache[number] = loaded
+            self._cached_bytes += size
+        return loaded
+
+    def _class_mask(self, sample: Sample, board: Picture, reference: Picture) -> Picture:
+        """Masks where the set has them; else what differs from the reference inside the box; else the box."""
+        mask = np.zeros(board.shape[:2], np.uint8)
+        for i, (box, name) in enumerate(zip(sample.boxes, sample.labels, strict=True)):
+            value = self._classes[name] + 1
+            if sample.masks is not None:
+                mask[sample.masks[i]] = value
+                continue
+            left, top, right, bottom = np.round(box).astype(int).tolist()
+            view = np.s_[max(top, 0) : bottom, max(left, 0) : right]
+            difference = cv2.absdiff(board[view], reference[view]).reshape(*mask[view].shape, -1).max(-1) > DIFFERENT
+            opened = cv2.morphologyEx(difference.astype(np.uint8), cv2.MORPH_OPEN, np.ones((2, 2), np.uint8)) > 0
+            mask[view][opened if opened.any() else np.ones_like(opened)] = value
+        return mask
+
+
+def _area(boxes: NDArray[np.float32]) -> NDArray[np.float32]:
+    area: NDArray[np.float32] = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
+    return area
+
+
+def fingerprint(samples: Sequence[Sample]) -> str:
+    """12 hex digits over picture names, sizes on disk and labels: two runs on the same data agree."""
+    digest = hashlib.sha256()
+    for sample in samples:
+        digest.update(f"{sample.image.name} {sample.image.stat().st_size} {sample.labels}".encode())
+        digest.update(sample.boxes.tobytes())
+    return digest.hexdigest()[:12]

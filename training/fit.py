@@ -1,0 +1,230 @@
+"""A whole run: configuration in, checkpoint out. Killed at any moment it goes on where it was."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+from lightning_fabric import Fabric
+from torch.utils.data import DataLoader
+
+from inspect_vit.checkpoint import ReferenceMode, round_to_fp16, save_checkpoint
+from inspect_vit.errors import ConfigError
+from inspect_vit.inspector import Inspector
+from inspect_vit.model import HierarchicalViT
+from inspect_vit.results import Sample
+from inspect_vit.thresholds import choose_thresholds
+from training.config import TrainConfig, data_root
+from training.curves import plot_curves
+from training.data import DefectDataset, fingerprint
+from training.formats.deeppcb import read_deeppcb
+from training.formats.splits import split_by_group
+from training.loop import build_trainee, evaluate, train_steps
+from training.metrics import summarise
+from training.progress import track
+from training.state import bf16_is_native, load_state, save_state
+
+LOG_EVERY = 20
+STATE, LOG, CURVES = "state.safetensors", "metrics.jsonl", "curves.png"
+
+
+def fit(config: TrainConfig, *, out: Path, fresh: bool = False) -> Path:
+    """Train, choose thresholds on the validation groups, save and measure.
+
+    Args:
+        out: folder of the run: state, log, curves, checkpoint.
+        fresh: drop a state that is there instead of going on from it.
+
+    Returns:
+        The checkpoint, out/NAME.safetensors.
+
+    Raises:
+        ConfigError: a data set that is not there, or a state of another configuration in `out`.
+    """
+    training, validation = load_samples(config)
+    out.mkdir(parents=True, exist_ok=True)
+    if fresh:
+        for name in (STATE, LOG):
+            (out / name).unlink(missing_ok=True)
+    use_gpu = torch.cuda.is_available()
+    if use_gpu and config.devices > torch.cuda.device_count():
+        raise ConfigError(f"devices is {config.devices}, found {torch.cuda.device_count()} GPUs")
+    if not use_gpu:
+        _keep_freed_memory()
+    precision = config.precision
+    if precision == "auto":
+        precision = "bf16-mixed" if bf16_is_native() else "32-true"
+    fabric = Fabric(
+        accelerator="cuda" if use_gpu else "cpu",
+        devices=config.devices,
+        strategy="ddp_spawn" if config.devices > 1 else "auto",
+        precision=precision,
+    )
+    start = time.monotonic()
+    _say(f"{len(training)} training and {len(validation)} validation pictures; {config.devices} x "
+         f"{'GPU' if use_gpu else 'CPU'}, {precision}")
+    fabric.launch(_train, config, out)
+    return _finish(config, training, validation, out, minutes=(time.monotonic() - start) / 60, precision=precision)
+
+
+def load_samples(config: TrainConfig) -> tuple[list[Sample], list[Sample]]:
+    """(training, validation) samples, parted by board group."""
+    samples = read_deeppcb(data_root(config.data), "trainval")
+    training, validation = split_by_group(samples, groups=config.data.val_groups)
+    return training[: config.data.limit], validation[: config.data.limit]
+
+
+def _train(fabric: Fabric, config: TrainConfig, out: Path) -> None:
+    """The work of one training process."""
+    samples, _ = load_samples(config)
+    if fabric.device.type == "cpu":
+        torch.set_num_threads(max((os.cpu_count() or 1) // fabric.world_size, 1))
+    total_steps = _total_steps(config, len(samples))
+    trainee = build_trainee(config, total_steps=total_steps)
+    trainee.model.to(fabric.device)
+    trainee.ema.to(fabric.device)
+    if (out / STATE).exists():
+        load_state(out / STATE, trainee, config)
+    forward, optimizer = fabric.setup(trainee.model, trainee.optimizer)
+    dataset = DefectDataset(samples, config, total_crops=total_steps * config.batch_size)
+    share = config.batch_size // fabric.world_size
+    first = fabric.global_rank * share
+    order = [
+        list(range(step * config.batch_size + first, step * config.batch_size + first + share))
+        for step in range(trainee.step, total_steps)
+    ]
+    loader = fabric.setup_dataloaders(
+        DataLoader(dataset, batch_sampler=order, num_workers=config.data.workers, pin_memory=False),
+        use_distributed_sampler=False,
+    )
+    lead = fabric.is_global_zero
+    log = _Log(out / LOG, trainee.step) if lead else None
+
+    def after_step(terms: dict[str, float]) -> None:
+        if log is not None:
+            log.add(trainee.step, terms)
+            if trainee.step % config.save_every_steps == 0 or trainee.step == total_steps:
+                save_state(out / STATE, trainee, config)
+
+    batches: Any = track(loader, total=len(order), label="train") if lead and order else loader
+    train_steps(trainee, batches, config, fabric, forward, cast(Any, optimizer), after_step=after_step)
+    if log is not None:
+        log.close()
+    fabric.barrier()
+
+
+class _Log:
+    """Owns the JSON-lines file: the mean of the terms over LOG_EVERY steps, one line each."""
+
+    def __init__(self, path: Path, step: int) -> None:
+        lines = [line for line in _log_lines(path) if line["step"] <= step]
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        self.file = path.open("a", encoding="utf-8")
+        self.terms: list[dict[str, float]] = []
+
+    def add(self, step: int, terms: dict[str, float]) -> None:
+        self.terms.append(terms)
+        if step % LOG_EVERY == 0:
+            means = {key: sum(t[key] for t in self.terms) / len(self.terms) for key in terms}
+            self.file.write(json.dumps({"step": step} | {k: float(f"{v:.5g}") for k, v in means.items()}) + "\n")
+            self.file.flush()
+            self.terms = []
+
+    def close(self) -> None:
+        self.file.close()
+
+
+def _log_lines(path: Path) -> Iterator[dict[str, float]]:
+    if path.exists():
+        for text in path.read_text(encoding="utf-8").splitlines():
+            try:
+                yield json.loads(text)
+            except json.JSONDecodeError:  # the line that a kill cut off
+                return
+
+
+def _finish(
+    config: TrainConfig, training: list[Sample], validation: list[Sample], out: Path, *, minutes: float, precision: str
+) -> Path:
+    """EMA weights as fp16, thresholds from the validation groups, the checkpoint and its figures."""
+    trainee = build_trainee(config, total_steps=_total_steps(config, len(training)))
+    load_state(out / STATE, trainee, config)
+    model = HierarchicalViT(config.model)
+    model.load_state_dict(_plain_names(trainee.ema.module.state_dict()))
+    round_to_fp16(model)
+    path = out / f"{config.name}.safetensors"
+    names = config.model.class_names
+    record = {
+        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "config": config.model_dump(mode="json"),
+        "minutes_of_this_run": round(minutes, 1),
+        "precision": precision,
+        "pictures": {"training": len(training), "validation": len(validation)},
+    }
+    common = {"name": config.name, "data_fingerprint": fingerprint(training), "git_revision": _git_revision()}
+    modes: tuple[ReferenceMode, ReferenceMode] = ("with_reference", "without_reference")
+    thresholds: dict[ReferenceMode, dict[str, float]] = {mode: dict.fromkeys(names, 0.5) for mode in modes}
+    save_checkpoint(path, model, thresholds=thresholds, training=record, **common)
+    inspector = Inspector(path)
+    figures = {}
+    for mode in modes:
+        found = evaluate(inspector, validation, with_reference=mode == "with_reference", label=f"validate {mode}")
+        thresholds[mode] = choose_thresholds(*found, names)
+        figures[mode] = _headline(summarise(*found, names, thresholds=thresholds[mode]))
+    save_checkpoint(path, model, thresholds=thresholds, training=record | {"validation": figures}, **common)
+    plot_curves(out / LOG, out / CURVES)
+    _say(json.dumps(figures, indent=2))
+    return path
+
+
+def _headline(report: dict[str, Any]) -> dict[str, float]:
+    return {
+        "ap_shipped": round(report["shipped"]["ap"], 4),
+        "f_deployed": round(report["shipped"]["deployed"]["f_score"], 4),
+        "mean_ap_same_class": round(report["same_class"]["mean_ap"], 4),
+    }
+
+
+def _plain_names(state: dict[str, Any]) -> dict[str, Any]:
+    """Names without the wrapper that recomputing activations adds."""
+    return {key.replace("_checkpoint_wrapped_module.", ""): value for key, value in state.items()}
+
+
+def _total_steps(config: TrainConfig, num_samples: int) -> int:
+    crops = num_samples * config.data.crops_per_image * config.epochs
+    return max(math.ceil(crops / config.batch_size), 1)
+
+
+def _keep_freed_memory() -> None:
+    """Let the C allocator of the training processes keep memory in large pages instead of giving it back.
+
+    Activations come and go many times a second; the page faults cost up to a third of a step (benchmarks/step.py).
+    """
+    os.environ.setdefault("MALLOC_TRIM_THRESHOLD_", "8000000000")
+    os.environ.setdefault("MALLOC_MMAP_THRESHOLD_", "8000000000")
+    os.environ.setdefault("MALLOC_TOP_PAD_", "200000000")
+    os.environ.setdefault("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1")
+
+
+def _git_revision() -> str:
+    try:
+        root = Path(__file__).resolve().parent
+        run = subprocess.run(
+            ["git", "rev-parse", "--short", "HEAD"], cwd=root, capture_output=True, text=True, check=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return run.stdout.strip()
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,291 @@
+"""An evaluation's report as a Markdown page: every figure with its n."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from training.metrics import PANEL_SIDE_MM2, PX_PER_MM
+from training.plots import TITLES
+
+METHOD = """## How it is measured
+
+* Shipped matching: per image, detections by score; each ground truth, in label order, takes the free
+  detection of highest score with IoU > 0.33, whatever its class; a wrong class then is one false positive and
+  one miss. AP is the sum of the precision at each true positive over the number of truths, without
+  interpolation. Mean AP runs class by class.
+* Same-class matching: each detection, by score, takes the free ground truth of its class that it overlaps
+  most, IoU > 0.33; the same AP.
+* mAP50 and mAP50-95: COCO's, 101-point interpolation, at most 100 calls per image and class.
+* F = 2 TP / (calls + truths). Classes without a truth are left out of means."""
+MAIN_HEADER = (
+    "images",
+    "defects",
+    "AP, shipped (95 % bootstrap)",
+    "mean AP, shipped",
+    "mean AP, same-class",
+    "F",
+    "calls outside, per image",
+)
+
+
+def as_markdown(report: dict[str, Any], plots: Sequence[str]) -> str:
+    """The report as a page that stands alone."""
+    sections = [
+        _head(report),
+        _quality(report),
+        _per_class(report),
+        _operating_points(report),
+        _misses(report),
+        _sizes(report),
+        _boards(report),
+        _shifts(report),
+        _timings(report),
+        "## Plots\n\n" + "\n\n".join(f"![{name}]({name})" for name in plots),
+        METHOD,
+    ]
+    return "\n\n".join(section for section in sections if section) + "\n"
+
+
+def _head(report: dict[str, Any]) -> str:
+    model, data = report["model"], report["data"]
+    whole = "the whole split" if data["images"] == data["split_images"] else f"of {data['split_images']}"
+    errors = sum(measured["error_verdicts"] for measured in report["modes"].values())
+    lines = [
+        f"# Evaluation of {model['name']} {model['version']}",
+        f"DeepPCB, split {data['split']}: {data['images']} images ({whole}) with {data['defects']} defects, "
+        f"random seed {data['seed']}. Checkpoint of {model['created']}, revision "
+        f"{model['git_revision'] or 'unknown'}.",
+        f"```sh\n{report['command']}\n```",
+    ]
+    if errors:
+        lines.append(
+            f"**{errors} inspections ended in verdict ERROR**; their boards count as boards without a call."
+        )
+    return "\n\n".join(lines)
+
+
+def _quality(report: dict[str, Any]) -> str:
+    def row(name: str, *path: str) -> list[str]:
+        return [name, *(_number(_at(measured["quality"], path)) for measured in report["modes"].values())]
+
+    def interval(measured: dict[str, Any]) -> str:
+        low, high = measured["quality"]["shipped"]["ap_interval"]
+        return f"{_number(low)} to {_number(high)}"
+
+    def best(measured: dict[str, Any]) -> str:
+        point = measured["quality"]["shipped"]["best_f"]
+        return f"{_number(point['f_score'])} at {_number(point['threshold'])}"
+
+    modes = report["modes"].values()
+    rows = [
+        row("AP, pooled, shipped matching", "shipped", "ap"),
+        ["... its 95 % bootstrap interval over images", *map(interval, modes)],
+        row("mean AP, shipped matching, class by class", "shipped", "mean_ap"),
+        row("mean AP, same-class matching", "same_class", "mean_ap"),
+        row("AP, pooled, same-class matching", "same_class", "ap"),
+        row("AP, class-blind", "class_blind_ap"),
+        row("mAP50 (COCO)", "coco", "map50"),
+        row("mAP50-95 (COCO)", "coco", "map50_95"),
+        row("F at the deployed thresholds, shipped matching", "shipped", "deployed", "f_score"),
+        row("... precision", "shipped", "deployed", "precision"),
+        row("... recall", "shipped", "deployed", "recall"),
+        ["best F of one shared threshold", *map(best, modes)],
+        row("F at the deployed thresholds, same-class matching", "same_class", "deployed", "f_score"),
+    ]
+    n = report["data"]["defects"]
+    return f"## Detection quality (n = {n} defects)\n\n" + _table(["measure", *_titles(report)], rows)
+
+
+def _per_class(report: dict[str, Any]) -> str:
+    columns = (
+        ("shipped AP", "shipped", "ap_per_class"),
+        ("AP50", "coco", "ap50_per_class"),
+        ("AP50-95", "coco", "ap50_95_per_class"),
+    )
+    header = [
+        "class",
+        "n",
+        *(f"{name}, {title}" for title in _titles(report) for name, _, _ in columns),
+        "thresholds",
+    ]
+    modes = report["modes"]
+    if not modes:
+        return ""
+    quality = next(iter(modes.values()))["quality"]
+    rows = []
+    for label, count in quality["truths_per_class"].items():
+        values = [
+            _number(m["quality"][key][table][label]) for m in modes.values() for _, key, table in columns
+        ]
+        limits = " / ".join(_number(report["thresholds"][mode][label]) for mode in modes)
+        rows.append([label, str(count), *values, limits])
+    absent = quality["absent_classes"]
+    note = f"\n\nNo defect of class {', '.join(absent)}: left out of every mean." if absent else ""
+    return "## Per class\n\n" + _table(header, rows) + note
+
+
+def _operating_points(report: dict[str, Any]) -> str:
+    header = [
+        "mode",
+        "point",
+        "threshold",
+        "recall",
+        "precision",
+        "F",
+        "calls outside every box",
+        "per image",
+        "per panel side",
+        "per m2",
+        "good boards flagged",
+    ]
+    rows = []
+    for mode, measured in report["modes"].items():
+        for point in measured["operating_points"]:
+            if not point["reached"]:
+                rows.append([TITLES[mode], point["name"], "not reached", *["-"] * 8])
+                continue
+            outside, limit = point["outside"], point["threshold"]
+            shown = sorted(set(limit.values())) if isinstance(limit, dict) else [limit]
+            rows.append(
+                [
+                    TITLES[mode],
+                    point["name"],
+                    " to ".join(_number(v) for v in {shown[0], shown[-1]}),
+                    _number(point["recall"]),
+                    _number(point["precision"]),
+                    _number(point["f_score"]),
+                    f"{outside['count']} in {outside['images']} images",
+                    _number(outside["per_image"]),
+                    f"{outside['per_panel_side']:.1f}",
+                    f"{outside['per_m2']:.1f}",
+                    _share(point["clean_boards_flagged"]),
+                ]
+            )
+    area_cm2 = report["data"]["total_px"] / PX_PER_MM**2 / 100
+    note = (
+        "A call is outside when it shares no area with any true box (IoU 0). The images cover "
+        f"{area_cm2:.1f} cm2 at {PX_PER_MM:.0f} px per mm; a panel side is 18 x 24 inch, "
+        f"{PANEL_SIDE_MM2 / 100:.0f} cm2. Good boards: without reference, the templates of the split; with "
+        "reference, those templates taken again (moved by 1 to 3 px, edges redrawn with noise, blurred a "
+        "little, JPEG), against their originals."
+    )
+    return "## False calls\n\n" + _table(header, rows) + "\n\n" + note
+
+
+def _misses(report: dict[str, Any]) -> str:
+    names = {
+        "miss_rate": "defects missed or called under a wrong class",
+        "escape_rate": "escapes: defects without any call",
+        "boards_passed": "boards with defects and without any call",
+    }
+    header = ["measure", "mode", "share (exact 95 % interval)", "upper bound, one-sided 95 %", "ppm"]
+    rows = []
+    for key, name in names.items():
+        for mode, measured in report["modes"].items():
+            loss = measured["misses"][key]
+            rows.append([name, TITLES[mode], _share(loss), _number(loss["upper_95"]), f"{loss['ppm']:.0f}"])
+    return "## Misses at the deployed thresholds\n\n" + _table(header, rows)
+
+
+def _sizes(report: dict[str, Any]) -> str:
+    tables = []
+    for opening in ("opening_2x2", "opening_3x3"):
+        header = ["true size", "n"]
+        header += [f"{what}, {title}" for title in _titles(report) for what in ("recall", "found, any class")]
+        columns = [measured["recall_by_true_size"][opening] for measured in report["modes"].values()]
+        rows = []
+        for row in zip(*columns, strict=True):
+            shares = [_interval(cell[key]) for cell in row for key in ("recall", "found")]
+            rows.append([row[0]["size"], str(row[0]["recall"]["n"]), *shares])
+        tables.append(f"{opening.replace('_', ' ')} of the difference:\n\n" + _table(header, rows))
+    note = (
+        "True size is the longest side of the largest blob of (board XOR reference) inside the label's box, "
+        "after the opening named. Shares at the deployed thresholds, with exact 95 % intervals."
+    )
+    return "## Recall by true size\n\n" + note + "\n\n" + "\n\n".join(tables)
+
+
+def _boards(report: dict[str, Any]) -> str:
+    parts = [
+        (TITLES[mode], f"{name} boards", boards)
+        for mode, measured in report["modes"].items()
+        for name, boards in measured["boards"].items()
+        if boards["images"]
+    ]
+    if not parts:
+        return ""
+    header = ["mode", "boards", *MAIN_HEADER]
+    note = (
+        "Unseen: boards of groups 12000, 12100, 12300 and 90100, of which the training split has no picture."
+    )
+    rows = [[title, name, *_main_row(boards)] for title, name, boards in parts]
+    return "## Seen and unseen boards\n\n" + _table(header, rows) + "\n\n" + note
+
+
+def _shifts(report: dict[str, Any]) -> str:
+    shifts = report["reference_shifts"]
+    if not shifts:
+        return ""
+    rows = [[str(moved["shift_px"]), *_main_row(moved), _number(moved["ap_loss"])] for moved in shifts]
+    table = _table(["reference moved by, px", *MAIN_HEADER, "AP lost"], rows)
+    return "## Misregistration\n\nThe reference moved right, down, left or up, in turn.\n\n" + table
+
+
+def _main_row(figures: dict[str, Any]) -> list[str]:
+    low, high = figures["ap_interval"]
+    return [
+        str(figures["images"]),
+        str(figures["defects"]),
+        f"{_number(figures['ap'])} ({_number(low)} to {_number(high)})",
+        _number(figures["mean_ap"]),
+        _number(figures["same_class_mean_ap"]),
+        _number(figures["f_score"]),
+        f"{_number(figures['outside']['per_image'])} ({figures['outside']['count']})",
+    ]
+
+
+def _timings(report: dict[str, Any]) -> str:
+    rows = [
+        [
+            TITLES[mode],
+            stage,
+            f"{t['mean']:.1f}",
+            f"{t['median']:.1f}",
+            f"{t['p95']:.1f}",
+            f"{100 * t['share']:.0f} %",
+            str(t["n"]),
+        ]
+        for mode, measured in report["modes"].items()
+        for stage, t in measured["timings_ms"].items()
+    ]
+    header = ["mode", "stage", "mean ms", "median ms", "95th percentile ms", "share", "n"]
+    return "## Time per image\n\n" + _table(header, rows) if rows else ""
+
+
+def _titles(report: dict[str, Any]) -> list[str]:
+    return [TITLES[mode] for mode in report["modes"]]
+
+
+def _at(tree: Any, path: Iterable[str]) -> float:
+    for key in path:
+        tree = tree[key]
+    return float(tree)
+
+
+def _number(value: float) -> str:
+    return f"{value:.4f}" if math.isfinite(value) else "-"
+
+
+def _interval(share: dict[str, Any]) -> str:
+    return f"{share['value']:.3f} ({share['low']:.3f} to {share['high']:.3f})" if share["n"] else "-"
+
+
+def _share(share: dict[str, Any]) -> str:
+    return f"{_interval(share)}; {share['count']} of {share['n']}" if share["n"] else "-"
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
