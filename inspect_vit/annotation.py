@@ -21,8 +21,8 @@ from inspect_vit.drawing import (
 from inspect_vit.results import Defect
 
 TEXT_PX = 13
-MIN_LEGEND_SHARE = 3
-"""A legend may take at most one part in this many of a picture's width and of its height."""
+LEGEND_WIDTH_SHARE, LEGEND_HEIGHT_SHARE = 2 / 3, 1 / 3
+"""Largest part of a picture's sides that a legend may take; on smaller pictures there is none."""
 
 
 def unit_px(height: int, width: int) -> float:
@@ -65,7 +65,7 @@ def place_legend(picture: Picture, legend: Picture, taken: Sequence[Rect], heat:
     """
     height, width = picture.shape[:2]
     legend_height, legend_width = legend.shape[:2]
-    if legend_height * MIN_LEGEND_SHARE > height or legend_width * MIN_LEGEND_SHARE > 2 * width:
+    if legend_height > LEGEND_HEIGHT_SHARE * height or legend_width > LEGEND_WIDTH_SHARE * width:
         return
     gap = round(8 * unit_px(height, width))
     xs = (gap, width - gap - legend_width)

@@ -1,4 +1,4 @@
-"""Many picture files through one Inspector: pair, inspect, write reports and pictures; one bad file stops nothing."""
+"""Picture files through one Inspector: pair, inspect, write reports and pictures; a bad one stops nothing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Loaded = tuple[NDArray[np.uint8], IntakeReport]
 
 @dataclass(frozen=True)
 class Pair:
-    """A board's file with its golden reference's; `fault` says why there is none where there should be one."""
+    """A board's file with its golden reference's; `fault` says why there should be one and is none."""
 
     image: Path
     reference: Path | None = None
@@ -68,7 +68,7 @@ def pair_references(
 def inspect_files(
     inspector: Inspector, pairs: Sequence[Pair], *, out: Path, min_score: float | None = None
 ) -> Iterator[Answer]:
-    """Inspect boards one by one and write NAME.json, NAME_overlay.png, _defect_map, _gate and _sheet into `out`.
+    """Inspect boards one by one and write NAME.json and NAME_overlay, _defect_map, _gate, _sheet.png to out.
 
     A picture that cannot be read or inspected gives a report with verdict ERROR and no pictures.
 

@@ -16,8 +16,10 @@ THRESHOLD_AT = 0.5
 """Where a class's threshold lies on the defect scale, 0..1."""
 SILENT_BELOW = 0.25
 """Half a threshold: below it the overlay stays uncoloured, so a good board looks cold."""
-ATTENTION_RANGE = (0.25, 16.0)
+ATTENTION_RANGE = (0.25, 64.0)
 """Attention, in multiples of uniform, at the two ends of its logarithmic scale."""
+GATE_POWER = 2.0
+"""Shares are raised to this before their colours are mixed: real ones lie close, and plain mixes look alike."""
 
 LEVEL_COLOURS: dict[str, tuple[int, int, int]] = {
     "4": (230, 159, 0),
@@ -60,12 +62,13 @@ def attention_scale(attention: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def gate_colour(shares: Mapping[str, NDArray[np.float32]]) -> NDArray[np.float32]:
-    """Shares of the levels, (h, w) each -> (h, w, 3) RGB 0..255: the level colours mixed by their shares.
+    """Shares of the levels, (h, w) each -> (h, w, 3) RGB 0..255: the level colours mixed by squared share.
 
-    Where one level decides alone its pure colour shows; where all have the same say, grey-brown.
+    Where one level decides alone its pure colour shows; where all have the same say, the mean of the three.
     """
-    stacked = np.stack([shares[level] for level in LEVEL_COLOURS], axis=-1)
-    return np.asarray(stacked @ np.asarray(list(LEVEL_COLOURS.values()), np.float32), np.float32)
+    weights = np.stack([shares[level] for level in LEVEL_COLOURS], axis=-1).clip(min=0) ** GATE_POWER
+    weights /= np.maximum(weights.sum(axis=-1, keepdims=True), 1e-6)
+    return np.asarray(weights @ np.asarray(list(LEVEL_COLOURS.values()), np.float32), np.float32)
 
 
 def look_up(table: NDArray[np.uint8], scale: NDArray[np.float32]) -> NDArray[np.uint8]:

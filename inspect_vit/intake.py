@@ -76,7 +76,7 @@ def check_quality(grey: NDArray[np.uint8]) -> tuple[tuple[str, ...], tuple[str, 
 
 
 def with_reference_faults(board: IntakeReport, reference: IntakeReport) -> IntakeReport:
-    """The board's report with the reference's faults added: nothing can be inspected against a black frame."""
+    """The board's report with the reference's faults added: a black frame is no reference to inspect by."""
     return replace(
         board,
         warnings=board.warnings + tuple(f"reference: {warning}" for warning in reference.warnings),

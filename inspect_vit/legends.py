@@ -30,9 +30,9 @@ def attention_legend(unit: float, level: str) -> Picture:
     low, high = np.log2(ATTENTION_RANGE)
     ticks = [
         (float((np.log2(value) - low) / (high - low)), name)
-        for value, name in ((0.25, "1/4"), (1.0, "uniform"), (4.0, "4x"), (16.0, "16x"))
+        for value, name in ((0.25, "1/4"), (1.0, "1"), (8.0, "8"), (64.0, "64"))
     ]
-    return _bar(f"attention, {level} px level", ATTENTION_TABLE, ticks, mark=ticks[1][0], unit=unit)
+    return _bar(f"attention ({level} px), x uniform", ATTENTION_TABLE, ticks, mark=ticks[1][0], unit=unit)
 
 
 def gate_legend(unit: float) -> Picture:

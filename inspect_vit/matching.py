@@ -12,6 +12,8 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from inspect_vit.results import InspectionResult
+
 FloatArray = NDArray[np.floating[Any]]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
@@ -109,6 +111,16 @@ class Matches:
         hit = np.zeros(self.num_truths, np.bool_)
         hit[indices] = True
         return hit
+
+
+def as_detections(result: InspectionResult) -> Detections:
+    """The listed defects of an inspection; labels index its class names."""
+    index = {name: label for label, name in enumerate(result.class_names)}
+    return Detections(
+        np.array([defect.box_xyxy for defect in result.defects], np.float32).reshape(-1, 4),
+        np.array([defect.score for defect in result.defects], np.float32),
+        np.array([index[defect.label] for defect in result.defects], np.int64),
+    )
 
 
 def box_iou(boxes: FloatArray, others: FloatArray) -> NDArray[np.float64]:

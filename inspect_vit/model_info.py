@@ -84,4 +84,4 @@ def _flops(model: HierarchicalViT) -> int:
     picture = torch.zeros(1, model.config.in_chans, FLOPS_SIDE_PX, FLOPS_SIDE_PX)
     with torch.inference_mode(), FlopCounterMode(display=False) as counter:
         model.eval()(picture, picture, torch.ones(1))
-    return counter.get_total_flops()
+    return int(counter.get_total_flops())

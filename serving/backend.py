@@ -51,24 +51,23 @@ class Backend:
         self.store.close()
 
     async def inspect(self, upload: Upload, client_gone: ClientGone) -> tuple[InspectionReport, bool]:
-        """Inspect, store, answer. What this returns is on disk.
+        """Inspect, store, answer; call it inside `engine.admitted()`. What this returns is on disk.
 
         Returns:
             The report, and whether it is the stored answer to an earlier request with the same key.
 
         Raises:
-            ImageError, FieldError, BusyError, ClientGoneError, StorageFullError, IdempotencyConflictError.
+            ImageError, FieldError, ClientGoneError, StorageFullError, IdempotencyConflictError.
         """
-        with self.engine.admitted():
-            async with self._key_turn(upload.idempotency_key):
-                digest = await asyncio.to_thread(upload.digest)
-                stored = None
-                if upload.idempotency_key is not None:
-                    stored = await asyncio.to_thread(self.store.find_by_key, upload.idempotency_key, digest)
-                replayed = stored is not None
-                if stored is None:
-                    stored, replayed = await self._inspect_and_store(upload, digest, client_gone)
-            drawn = await self.draw(stored, upload.options.include, client_gone)
+        async with self._key_turn(upload.idempotency_key):
+            digest = await asyncio.to_thread(upload.digest)
+            stored = None
+            if upload.idempotency_key is not None:
+                stored = await asyncio.to_thread(self.store.find_by_key, upload.idempotency_key, digest)
+            replayed = stored is not None
+            if stored is None:
+                stored, replayed = await self._inspect_and_store(upload, digest, client_gone)
+        drawn = await self.draw(stored, upload.options.include, client_gone)
         pictures = {name: base64.b64encode(png).decode() for name, png in drawn.items()}
         return answer(stored.report, pictures=pictures or None), replayed
 
@@ -126,7 +125,7 @@ class Backend:
             result = unpack_result(inspection.report, self.store.read_maps(inspection))
             return {name: render(name, image, result, attention) for name in wanted}
 
-        return await self.engine.beside_model(work)
+        return await self.engine.on_drawing_thread(work)
 
     async def draw_defect_map_colour(self, inspection: StoredInspection) -> bytes:
         def work() -> bytes:
@@ -134,11 +133,11 @@ class Backend:
             result = unpack_result(inspection.report, self.store.read_maps(inspection))
             return draw_defect_map_colour(image, result)
 
-        return await self.engine.beside_model(work)
+        return await self.engine.on_drawing_thread(work)
 
     async def draw_posted(self, data: bytes) -> bytes:
         """A posted picture as the model saw it: upright, 8 bit, as PNG bytes."""
-        return await self.engine.beside_model(
+        return await self.engine.on_drawing_thread(
             lambda: encode_png(read_image(data, max_pixels=self.config.max_pixels)[0])
         )
 
@@ -149,9 +148,9 @@ class Backend:
         return reference
 
     async def _attention_maps(self, inspection: StoredInspection, client_gone: ClientGone) -> AttentionMaps:
-        report = inspection.report
-        if report.id not in self._attention:
-            loaded = self.engine.metadata
+        report, loaded = inspection.report, self.engine.metadata
+        maps = self._attention.get(report.id)
+        if maps is None:
             if report.model.version != loaded.version:
                 raise VersionGoneError(
                     f"inspection {report.id} was made by {report.model.name} {report.model.version}, "
@@ -161,13 +160,12 @@ class Backend:
             image, reference = await asyncio.to_thread(
                 lambda: (self.store.read_image(inspection), self.store.read_reference(inspection))
             )
-            self._attention[report.id] = await self.engine.attention(
-                image, reference, client_gone=client_gone
-            )
-            if len(self._attention) > NUM_ATTENTION_KEPT:
-                self._attention.popitem(last=False)
+            maps = await self.engine.attention(image, reference, client_gone=client_gone)
+        self._attention[report.id] = maps
         self._attention.move_to_end(report.id)
-        return self._attention[report.id]
+        if len(self._attention) > NUM_ATTENTION_KEPT:
+            self._attention.popitem(last=False)
+        return maps
 
     def _key_turn(self, key: str | None) -> AbstractAsyncContextManager[object]:
         """One request of a key at a time, so that the second finds the answer of the first."""

@@ -40,9 +40,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Inspected:
-    """One result with what it was made from and where the time went."""
+    """One result, what reading the pictures found, and where the time went."""
 
-    image: Pixels
     intake: IntakeReport
     result: InspectionResult
     timings_ms: dict[str, float]
@@ -67,7 +66,8 @@ class Engine:
             attention_backend=config.attention_backend,
         )
         self._model_thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="model")
-        self._picture_threads = ThreadPoolExecutor(NUM_AHEAD - 1, thread_name_prefix="pictures")
+        self._decoders = ThreadPoolExecutor(NUM_AHEAD - 1, thread_name_prefix="decode")
+        self._drawer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="draw")
         self._ahead = asyncio.Semaphore(NUM_AHEAD)
         self._num_admitted = 0
         self._turn_s = 1.0
@@ -78,8 +78,8 @@ class Engine:
         return self.inspector.metadata
 
     def close(self) -> None:
-        self._model_thread.shutdown(wait=True, cancel_futures=True)
-        self._picture_threads.shutdown(wait=True, cancel_futures=True)
+        for threads in (self._model_thread, self._decoders, self._drawer):
+            threads.shutdown(wait=True, cancel_futures=True)
 
     @contextmanager
     def admitted(self) -> Iterator[None]:
@@ -135,7 +135,7 @@ class Engine:
                 lambda: self.inspector.inspect(pixels, reference=golden, min_score=min_score, intake=intake)
             )
             clock.lap("inference")
-        return Inspected(pixels, intake, result, {**result.timings_ms, **clock.spent_ms})
+        return Inspected(intake, result, {**result.timings_ms, **clock.spent_ms})
 
     async def attention(
         self, image: bytes, reference: bytes | None, *, client_gone: Callable[[], Awaitable[bool]]
@@ -157,11 +157,11 @@ class Engine:
             except ImageError as error:
                 raise type(error)(f"{field}: {error}") from error
 
-        return await self.beside_model(work)
+        return await asyncio.get_running_loop().run_in_executor(self._decoders, work)
 
-    async def beside_model(self, work: Callable[[], T]) -> T:
-        """Run work that holds decoded pictures; few at a time, because each may be large."""
-        return await asyncio.get_running_loop().run_in_executor(self._picture_threads, work)
+    async def on_drawing_thread(self, work: Callable[[], T]) -> T:
+        """Draw pictures for people, one at a time: pictures are large, and the line's boards go first."""
+        return await asyncio.get_running_loop().run_in_executor(self._drawer, work)
 
     @asynccontextmanager
     async def _turn(self, client_gone: Callable[[], Awaitable[bool]]) -> AsyncIterator[None]:

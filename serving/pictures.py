@@ -22,7 +22,7 @@ TEMPORARY_PREFIX = ".writing-"
 NUM_SWEPT_DAYS = 2
 """Only the newest days hold orphans: a server that died wrote last on the newest day, or before midnight."""
 
-_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 class PictureFiles:
@@ -59,7 +59,7 @@ class PictureFiles:
                     _write_file(folder / name, data)
             _sync_folder(folder)
         except OSError as error:
-            if error.errno in _NO_ROOM:
+            if error.errno in NO_ROOM:
                 raise no_room(error) from error
             raise
 

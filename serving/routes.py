@@ -16,7 +16,7 @@ from serving.errors import FieldError
 from serving.metrics import metrics_page
 from serving.openapi import openapi_document
 from serving.schemas import AttentionLevel, InspectionPage, RenderedName, Wire, answer
-from serving.uploads import check_label, read_upload
+from serving.uploads import check_label, open_form, read_upload
 
 if TYPE_CHECKING:
     from serving.backend import Backend
@@ -41,8 +41,13 @@ PICTURE_HEADERS = {
 
 async def inspect(request: Request) -> Response:
     """POST /v1/inspect."""
-    upload = await read_upload(request)
-    report, replayed = await _backend(request).inspect(upload, request.is_disconnected)
+    backend = _backend(request)
+    async with open_form(request) as form:
+        # A place in the queue is taken when the body has arrived, so that slow senders hold none, and before
+        # the pictures are read into memory, so that few are there.
+        with backend.engine.admitted():
+            upload = await read_upload(form, request.headers)
+            report, replayed = await backend.inspect(upload, request.is_disconnected)
     headers = {"idempotency-replayed": "true"} if replayed else {}
     return _json(report, headers)
 

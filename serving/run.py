@@ -79,7 +79,6 @@ def prepare(
             **to_environment(config),
             "BENTOML_HOME": str(bentoml_home),
             "BENTOML_DO_NOT_TRACK": "true",
-            "PROMETHEUS_MULTIPROC_DIR": str(bentoml_home / "prometheus"),
         },
         url=f"http://{f'[{address}]' if ':' in address else address}:{port}",
     )

@@ -29,6 +29,7 @@ from inspect_vit.errors import ImageError, ImageTooLargeError, UnsupportedImageE
 from serving import errors, routes, station
 from serving.config import from_environment
 from serving.middleware import AnswerErrors, LimitBody
+from serving.pictures import NO_ROOM, no_room
 from serving.schemas import ErrorDetail, ErrorReport
 
 if TYPE_CHECKING:
@@ -62,6 +63,8 @@ logger = logging.getLogger("inspect_vit.serving")
 def error_response(error: Exception) -> Response:
     """The JSON answer to an error. What we did not foresee is logged with its traceback and answered 500."""
     headers: dict[str, str] = {}
+    if isinstance(error, OSError) and error.errno in NO_ROOM:
+        error = no_room(error)
     message, hint = str(error), getattr(error, "hint", "")
     if isinstance(error, HTTPException):
         status, code, message = error.status_code, "http_error", error.detail

@@ -77,14 +77,13 @@ def _samples(request: Request) -> Path:
 
 
 def _find_pairs(folder: Path) -> list[tuple[str, str, str]]:
-    """(name, image, reference) of each NAME_test.png that has its NAME_temp.png."""
-    images = sorted(folder.glob("*_test.png"))
-    pairs = ((path.name.removesuffix("_test.png"), path) for path in images)
-    return [
-        (name, path.name, f"{name}_temp.png")
-        for name, path in pairs
-        if (folder / f"{name}_temp.png").is_file()
-    ]
+    """(name, image, reference) of each NAME_test.* that has its NAME_temp.* beside it."""
+    pairs = []
+    for image in sorted(folder.glob("*_test.*")):
+        golden = image.with_name(image.name.replace("_test.", "_temp."))
+        if golden.is_file():
+            pairs.append((image.name.partition("_test.")[0], image.name, golden.name))
+    return pairs
 
 
 ROUTES = [

@@ -14,47 +14,16 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any
 
-from alembic import command
-from alembic.config import Config
-from alembic.util import CommandError
-from sqlalchemy import Engine, Index, String, Text, create_engine, event, select, text
+from sqlalchemy import select, text
 from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
-from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
+from sqlalchemy.orm import Session
 
 from serving.config import ServingConfig
+from serving.database import InspectionRow, make_engine, migrate
 from serving.errors import IdempotencyConflictError, NotFoundError, StoreError
 from serving.pictures import PictureFiles, no_room, sha256_hex
 from serving.schemas import StoredReport
-
-MIGRATIONS = Path(__file__).parent / "migrations"
-SQLITE_PRAGMAS = ("journal_mode=WAL", "synchronous=FULL", "busy_timeout=10000", "foreign_keys=ON")
-
-
-class Base(DeclarativeBase):
-    """Tables; migrations/ holds their history and a test holds the two together."""
-
-
-class InspectionRow(Base):
-    __tablename__ = "inspections"
-    __table_args__ = (
-        Index("ix_inspections_verdict_id", "verdict", "id"),
-        Index("ix_inspections_serial_id", "serial", "id"),
-    )
-
-    id: Mapped[str] = mapped_column(String(32), primary_key=True)
-    verdict: Mapped[str] = mapped_column(String(5))
-    serial: Mapped[str | None] = mapped_column(String(200))
-    recipe: Mapped[str | None] = mapped_column(String(200))
-    model_version: Mapped[str] = mapped_column(String(64))
-    image_sha256: Mapped[str] = mapped_column(String(64))
-    reference_sha256: Mapped[str | None] = mapped_column(String(64))
-    idempotency_key: Mapped[str | None] = mapped_column(String(255), unique=True)
-    request_sha256: Mapped[str] = mapped_column(String(64))
-    report: Mapped[str] = mapped_column(Text)
-    """StoredReport as JSON text, exactly as it was answered."""
 
 
 @dataclass(frozen=True)
@@ -88,14 +57,14 @@ class Store:
                 f"cannot write to the home folder {home}: {error.strerror}; set INSPECT_VIT_HOME"
             ) from error
         self.pictures = PictureFiles(home / "pictures", min_free_bytes=int(config.min_free_mb * 1e6))
-        self.engine = _make_engine(config.sqlalchemy_url)
+        self.engine = make_engine(config.sqlalchemy_url)
         # Alone: migrate and sweep under the exclusive lock. Else: wait until whoever holds it has done so.
         # The shared lock is held until close(), so that a later server knows that this one may be writing.
         alone = _lock_exclusively(self._lock)
         if not alone:
             fcntl.flock(self._lock, fcntl.LOCK_SH)
         try:
-            _migrate(self.engine)
+            migrate(self.engine)
             self.num_swept = self._sweep() if alone else 0
         except Exception:
             self.close()
@@ -264,37 +233,3 @@ def _lock_exclusively(descriptor: int) -> bool:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return True
     return False
-
-
-def _make_engine(url: str) -> Engine:
-    try:
-        engine = create_engine(url, pool_pre_ping=True)
-    except (SQLAlchemyError, ImportError) as error:
-        raise StoreError(f"INSPECT_VIT_DATABASE_URL cannot be used: {error}") from error
-    if engine.dialect.name == "sqlite":
-        event.listen(engine, "connect", _set_pragmas)
-    return engine
-
-
-def _set_pragmas(connection: Any, _: object) -> None:
-    cursor = connection.cursor()
-    for pragma in SQLITE_PRAGMAS:
-        cursor.execute(f"PRAGMA {pragma}")
-    cursor.close()
-
-
-def _migrate(engine: Engine) -> None:
-    """Bring the schema to this code's version."""
-    config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
-    try:
-        with engine.begin() as connection:
-            config.attributes["connection"] = connection
-            command.upgrade(config, "head")
-    except CommandError as error:
-        raise StoreError(
-            f"the database {engine.url.render_as_string()} has a schema this version does not know: {error}; "
-            "it was made by a newer inspect-vit: install that one, or set another INSPECT_VIT_HOME"
-        ) from error
-    except SQLAlchemyError as error:
-        raise StoreError(f"cannot open the database {engine.url.render_as_string()}: {error}") from error

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from pydantic import ValidationError
-from starlette.datastructures import FormData, UploadFile
+from starlette.datastructures import FormData, Headers, UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
@@ -45,18 +47,17 @@ class Upload:
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-async def read_upload(request: Request) -> Upload:
-    """Parse and check the body and the Idempotency-Key.
+@asynccontextmanager
+async def open_form(request: Request) -> AsyncIterator[FormData]:
+    """The parts of a multipart body; large ones wait in unnamed temporary files until this is left.
 
     Raises:
-        NotMultipartError, MultipartError, FieldError: with what was wrong and what is wanted.
+        NotMultipartError, MultipartError: with what was wrong and what is wanted.
     """
-    key = _read_key(request)
     content_type = request.headers.get("content-type", "")
     if content_type.partition(";")[0].strip().lower() != "multipart/form-data":
         raise NotMultipartError(
-            f"the body has content type {content_type or '(none)'!r}, wanted multipart/form-data",
-            hint=_EXAMPLE,
+            f"the content type is {content_type or '(none)'!r}, wanted multipart/form-data", hint=_EXAMPLE
         )
     try:
         # A few more parts than there are fields, so that a wrong one is named instead of counted.
@@ -64,12 +65,18 @@ async def read_upload(request: Request) -> Upload:
     except HTTPException as error:
         raise MultipartError(f"the multipart body cannot be read: {error.detail}", hint=_EXAMPLE) from error
     try:
-        return await _check(form, key)
+        yield form
     finally:
         await form.close()
 
 
-async def _check(form: FormData, key: str | None) -> Upload:
+async def read_upload(form: FormData, headers: Headers) -> Upload:
+    """Check every field and the Idempotency-Key, and read the pictures into memory.
+
+    Raises:
+        FieldError: naming the field.
+    """
+    key = _read_key(headers)
     for name, value in form.multi_items():
         if name not in FILE_FIELDS + TEXT_FIELDS:
             known = ", ".join(FILE_FIELDS + TEXT_FIELDS)
@@ -77,9 +84,7 @@ async def _check(form: FormData, key: str | None) -> Upload:
         if len(form.getlist(name)) > 1:
             raise FieldError(f"{name}: sent {len(form.getlist(name))} times, wanted once")
         if (name in FILE_FIELDS) != isinstance(value, UploadFile):
-            wanted = (
-                "a file part, with a filename" if name in FILE_FIELDS else "a text part, without a filename"
-            )
+            wanted = "a file part, with a filename" if name in FILE_FIELDS else "a text part"
             raise FieldError(f"{name}: wanted {wanted}", hint=_EXAMPLE)
     image = await _read_file(form, "image")
     if image is None:
@@ -131,8 +136,8 @@ def _read_options(form: FormData) -> InspectOptions:
         ) from error
 
 
-def _read_key(request: Request) -> str | None:
-    key = request.headers.get("idempotency-key")
+def _read_key(headers: Headers) -> str | None:
+    key = headers.get("idempotency-key")
     if key is None:
         return None
     if not 1 <= len(key) <= MAX_KEY_CHARS or not key.isascii() or not key.isprintable():

@@ -11,9 +11,8 @@ import socket
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -44,51 +43,59 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@dataclass(frozen=True)
+class Service:
+    url: str
+    greeting: str
+    """What it printed until it was ready."""
+
+
 @pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The service that `make run` starts, on a free port and in a home of its own."""
+def service(desk: Path) -> Iterator[Service]:
+    """What `make run` starts, on a free port and in a home of its own."""
+    recipe = subprocess.run(
+        ["make", "--dry-run", "run"], cwd=PROJECT, capture_output=True, text=True, check=True
+    )
+    (command,) = (line for line in recipe.stdout.splitlines() if " serve " in line)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    folder = tmp_path_factory.mktemp("home")
-    command = [Path(sys.executable).parent / "inspect-vit", "serve", "--port", str(port)]
-    with (folder / "log").open("wb") as log:
-        server = subprocess.Popen(
-            command,
-            cwd=PROJECT,
-            env={**os.environ, "INSPECT_VIT_HOME": str(folder / "state")},
-            stdout=log,
-            stderr=log,
+    log = desk / "log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [*shlex.split(command), "--port", str(port)],
+            cwd=desk,
+            env={**os.environ, "INSPECT_VIT_HOME": str(desk / "state")},
+            stdout=output,
+            stderr=output,
             start_new_session=True,
         )
         try:
-            address = f"http://127.0.0.1:{port}"
-            _wait_until_ready(server, address, folder / "log")
-            yield address
+            deadline = time.monotonic() + 150
+            while "Ctrl-C stops" not in (greeting := log.read_text(errors="replace")):
+                assert process.poll() is None, greeting
+                assert time.monotonic() < deadline, greeting
+                time.sleep(0.2)
+            yield Service(f"http://127.0.0.1:{port}", greeting)
         finally:
-            os.killpg(server.pid, signal.SIGTERM)
-            server.wait(timeout=30)
-
-
-def _wait_until_ready(server: subprocess.Popen[bytes], address: str, log: Path) -> None:
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline:
-        assert server.poll() is None, log.read_text(errors="replace")
-        try:
-            with urllib.request.urlopen(f"{address}/readyz", timeout=5) as answer:
-                if answer.status == 200:
-                    return
-        except (urllib.error.URLError, OSError):
-            time.sleep(0.2)
-    pytest.fail(f"not ready in time: {log.read_text(errors='replace')}")
+            process.send_signal(signal.SIGINT)
+            process.wait(timeout=60)
 
 
 def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
 
 
-def test_curl_answers_with_a_report(desk: Path, url: str) -> None:
-    result = run(["bash", "-c", block_with("sh", "curl").replace(README_URL, url)], desk)
+def test_make_run_inspects_a_sample_and_says_where_to_look(service: Service) -> None:
+    assert "FAIL" in service.greeting
+    assert f"{service.url}/station" in service.greeting
+    overlay = re.search(r"overlay\s+(.*\.png)", service.greeting)
+    assert overlay
+    assert Path(overlay[1]).read_bytes().startswith(b"\x89PNG")
+
+
+def test_curl_answers_with_a_report(desk: Path, service: Service) -> None:
+    result = run(["bash", "-c", block_with("sh", "curl").replace(README_URL, service.url)], desk)
     assert result.returncode == 0, result.stderr
     report = json.loads(result.stdout)
     assert report["verdict"] == "FAIL"
@@ -106,8 +113,8 @@ def _holds_centre(box_xyxy: list[float], bbox: list[float]) -> bool:
     return left <= x < right and top <= y < bottom
 
 
-def test_python_client_prints_defects_and_saves_the_overlay(desk: Path, url: str) -> None:
-    result = run([sys.executable, "-c", block_with("python", "httpx").replace(README_URL, url)], desk)
+def test_python_client_prints_defects_and_saves_the_overlay(desk: Path, service: Service) -> None:
+    result = run([sys.executable, "-c", block_with("python", "httpx").replace(README_URL, service.url)], desk)
     assert result.returncode == 0, result.stderr
     *defects, verdict = result.stdout.splitlines()
     assert verdict == "FAIL"

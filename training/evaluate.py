@@ -19,8 +19,8 @@ from inspect_vit.config import AttentionBackend
 from inspect_vit.errors import ConfigError
 from inspect_vit.image_io import read_image
 from inspect_vit.inspector import Inspector
-from inspect_vit.matching import Detections, Truths
-from inspect_vit.results import InspectionResult, IntakeReport, Sample, Verdict
+from inspect_vit.matching import Truths, as_detections
+from inspect_vit.results import IntakeReport, Sample, Verdict
 from training.formats.deeppcb import Split, read_deeppcb
 from training.progress import track
 from training.protocols import CLEAN_RUN, SHIFT_RUN
@@ -208,16 +208,6 @@ def _inspect_all(
         detections=detections,
         errors=np.array(errors, np.bool_),
         timings_ms={stage: np.array([timing.get(stage, 0.0) for timing in timings]) for stage in stages},
-    )
-
-
-def as_detections(result: InspectionResult) -> Detections:
-    """The listed defects of an inspection as arrays."""
-    index = {name: label for label, name in enumerate(result.class_names)}
-    return Detections(
-        np.array([defect.box_xyxy for defect in result.defects], np.float32).reshape(-1, 4),
-        np.array([defect.score for defect in result.defects], np.float32),
-        np.array([index[defect.label] for defect in result.defects], np.int64),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import beta  # type: ignore[import-untyped]
+from scipy.stats import beta
 
 from inspect_vit.matching import Matches
 

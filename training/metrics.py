@@ -11,7 +11,7 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-from faster_coco_eval import COCO, COCOeval_faster  # type: ignore[import-untyped]
+from faster_coco_eval import COCO, COCOeval_faster
 
 from inspect_vit.matching import (
     BoolArray,

@@ -97,12 +97,12 @@ def load_record(path: Path) -> Record:
         ConfigError: the file is missing, damaged, or of another format.
     """
     try:
-        with np.load(path, allow_pickle=False) as arrays:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             return _decode(arrays)
+    except (KeyError, ValueError, TypeError, EOFError, zipfile.BadZipFile) as error:
+        raise ConfigError(f"{path} does not hold the detections of an evaluation: {error}") from error
     except OSError as error:
         raise ConfigError(f"cannot read the detections {path}: {error}") from error
-    except (KeyError, ValueError, zipfile.BadZipFile) as error:
-        raise ConfigError(f"{path} does not hold detections of an evaluation: {error}") from error
 
 
 def _decode(arrays: Any) -> Record:

@@ -29,7 +29,7 @@ export function showAnswer(report, onSelect) {
   );
   const notes = [...report.reasons, ...report.intake.warnings.map((warning) => `Note: ${warning}`)];
   document.getElementById("reasons").replaceChildren(...notes.map((note) => element("li", {}, note)));
-  document.getElementById("count").textContent = report.defects.length ? `(${report.defects.length})` : "(none)";
+  document.getElementById("count").textContent = `(${report.defects.length || "none"})`;
   document.getElementById("defects").replaceChildren(
     ...report.defects.map((defect) => element("li", {}, defectButton(defect, onSelect))),
   );
@@ -65,7 +65,7 @@ function defectButton(defect, onSelect) {
 }
 
 function shares(gateShare) {
-  const [level, share] = Object.entries(gateShare).reduce((best, next) => (next[1] > best[1] ? next : best));
+  const [[level, share]] = Object.entries(gateShare).sort((one, other) => other[1] - one[1]);
   return `the ${level} px level (${Math.round(100 * share)} %)`;
 }
 
@@ -77,12 +77,16 @@ function details(report) {
     Serial: report.serial ?? "none",
     Reference: report.reference ? "yes" : "none",
     "Highest score": report.score.toFixed(3),
-    Picture: `${report.image.width} \u00d7 ${report.image.height} px, ${report.intake.format} ${report.intake.mode}`,
+    Picture: `${size(report.image)}, ${report.intake.format} ${report.intake.mode}`,
     Intake: report.intake.actions.join("; ") || "unchanged",
     Model: `${report.model.name} ${report.model.version}`,
     "Time in ms": timings.join(", "),
   };
   return Object.entries(rows).flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]);
+}
+
+export function size(image) {
+  return `${image.width} \u00d7 ${image.height} px`;
 }
 
 /** One line of the list of inspections. */
@@ -102,7 +106,8 @@ export function inspectionItem(report, onOpen) {
 function when(created) {
   const moment = new Date(created);
   const isToday = moment.toDateString() === new Date().toDateString();
-  return isToday ? moment.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" }) : moment.toLocaleDateString();
+  if (!isToday) return moment.toLocaleDateString();
+  return moment.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
 }
 
 function count(number, noun) {

@@ -59,5 +59,6 @@ export async function getFile(link) {
 
 /** 32 random hex digits; works on plain http too, where crypto.randomUUID is missing. */
 export function newKey() {
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

@@ -1,18 +1,19 @@
 // The QA station: wires the form, the viewer, the answer and the list of inspections together.
 
 import { getFile, getInspection, inspect, listInspections, listSamples, newKey } from "/station/api.js";
-import { element, inspectionItem, markDefect, showAnswer } from "/station/answer.js";
+import { element, inspectionItem, markDefect, showAnswer, size } from "/station/answer.js";
 import { Viewer } from "/station/viewer.js";
 
 const MAX_TRIES = 5;
+const COMPUTING = "Computing attention\u2026";
 const LAYERS = [
   { name: "Board", link: () => null },
   { name: "Reference", link: (links) => links.reference && `${links.reference}?format=png` },
   { name: "Defect map", link: (links) => `${links.defect_map}?style=colour` },
   { name: "Overlay", link: (links) => links.overlay, drawsBoxes: true },
-  { name: "Attention 4", link: (links) => `${links.attention}?level=4`, waiting: "Computing attention\u2026" },
-  { name: "16", link: (links) => `${links.attention}?level=16`, waiting: "Computing attention\u2026" },
-  { name: "32", link: (links) => `${links.attention}?level=32`, waiting: "Computing attention\u2026" },
+  { name: "Attention 4", link: (links) => `${links.attention}?level=4`, waiting: COMPUTING },
+  { name: "16", link: (links) => `${links.attention}?level=16`, waiting: COMPUTING },
+  { name: "32", link: (links) => `${links.attention}?level=32`, waiting: COMPUTING },
   { name: "Gate", link: (links) => links.gate },
 ];
 const FIRST_LAYER = 2;
@@ -22,7 +23,7 @@ const files = { image: null, reference: null };
 const state = { report: null, layer: FIRST_LAYER, selected: null, samples: [], nextSample: 0, older: null };
 const viewer = new Viewer(select);
 
-// --- inspect -----------------------------------------------------------------------------------------------------
+// inspect
 
 async function submit() {
   if (!files.image || byId("inspect").disabled) return;
@@ -37,7 +38,7 @@ async function submit() {
         break;
       } catch (error) {
         if (error.status !== 503 || tries === MAX_TRIES) throw error;
-        await count_down(error.retryAfterSeconds ?? 2);
+        await countDown(error.retryAfterSeconds ?? 2);
       }
     }
     await refreshLatest();
@@ -48,7 +49,7 @@ async function submit() {
   }
 }
 
-async function count_down(seconds) {
+async function countDown(seconds) {
   for (let left = seconds; left > 0; left -= 1) {
     say(`The server is busy; trying again in ${left} s\u2026`);
     await new Promise((resolve) => setTimeout(resolve, 1000));
@@ -70,7 +71,7 @@ async function trySample() {
   await submit();
 }
 
-// --- show --------------------------------------------------------------------------------------------------------
+// show
 
 async function open(id) {
   try {
@@ -88,9 +89,11 @@ async function show(report) {
   showAnswer(report, select);
   byId("model").textContent = `${report.model.name} ${report.model.version}`;
   const took = (report.timings_ms.inference ?? 0).toFixed(0);
-  say(`${report.serial ?? report.image.width + " \u00d7 " + report.image.height + " px"}: ${report.verdict}, ${took} ms`);
+  say(`${report.serial ?? size(report.image)}: ${report.verdict}, ${took} ms`);
   markOpened();
-  layerButtons().forEach((button, index) => (button.disabled = index > 0 && !LAYERS[index].link(report.links)));
+  layerButtons().forEach((button, index) => {
+    button.disabled = index > 0 && !LAYERS[index].link(report.links);
+  });
   try {
     await viewer.open(report);
     await chooseLayer(LAYERS[state.layer].link(report.links) ? state.layer : FIRST_LAYER);
@@ -103,7 +106,7 @@ async function chooseLayer(index) {
   if (!state.report || layerButtons()[index].disabled) return;
   state.layer = index;
   const layer = LAYERS[index];
-  layerButtons().forEach((button, other) => button.setAttribute("aria-checked", other === index));
+  layerButtons().forEach((button, other) => button.setAttribute("aria-pressed", other === index));
   viewer.showBoxes(byId("boxes").checked && !layer.drawsBoxes);
   await viewer.showLayer(layer.link(state.report.links), layer.waiting ?? "Loading\u2026");
 }
@@ -124,7 +127,7 @@ function step(direction) {
   select(((at - 1 + direction + number) % number) + 1);
 }
 
-// --- list --------------------------------------------------------------------------------------------------------
+// list
 
 async function refreshLatest(link) {
   try {
@@ -147,7 +150,7 @@ function markOpened() {
   }
 }
 
-// --- words -------------------------------------------------------------------------------------------------------
+// words
 
 function say(words) {
   byId("status").textContent = words;
@@ -167,7 +170,7 @@ function busy(isBusy) {
   if (isBusy) byId("alert").hidden = true;
 }
 
-// --- form --------------------------------------------------------------------------------------------------------
+// form
 
 function setFile(field, file) {
   files[field] = file;
@@ -233,15 +236,21 @@ const KEYS = {
 function wireKeys() {
   document.addEventListener("keydown", (event) => {
     const isTyping = event.target.matches("input[type=text]");
+    const isPeek = event.key === " " && event.target.matches("#layers button");
     const isControl = event.target.matches("button, input, summary") && [" ", "Enter"].includes(event.key);
-    if (isTyping || isControl || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (isTyping || (isControl && !isPeek) || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "Enter") submit();
     else if (/^[1-8]$/.test(event.key)) chooseLayer(Number(event.key) - 1);
     else if (event.key.toLowerCase() in KEYS) KEYS[event.key.toLowerCase()]();
     else return;
     event.preventDefault();
   });
-  document.addEventListener("keyup", (event) => event.key === " " && viewer.peek(false));
+  document.addEventListener("keyup", (event) => {
+    if (event.key !== " ") return;
+    viewer.peek(false);
+    if (event.target.matches("#layers button")) event.preventDefault();
+  });
+  window.addEventListener("blur", () => viewer.peek(false));
 }
 
 function wire() {
@@ -251,7 +260,7 @@ function wire() {
     ...LAYERS.map((layer, index) =>
       element(
         "button",
-        { type: "button", role: "radio", "aria-checked": String(index === FIRST_LAYER), disabled: true },
+        { type: "button", "aria-pressed": String(index === FIRST_LAYER), disabled: true },
         layer.name,
         element("kbd", {}, String(index + 1)),
       ),

@@ -1,10 +1,12 @@
-// The board with one layer and the defect boxes over it: zoom, pan, focus. Positions are pixels of the posted image.
+// The board with one layer and the defect boxes over it: zoom, pan, focus.
+// Positions are pixels of the posted image.
 
 import { getPicture } from "/station/api.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const MAX_SCALE = 32;
 const PIXELATED_FROM = 3;
+const DRAG_FROM = 4; // stage pixels
 const FOCUS_SHARE = 0.25; // of the stage that a focused defect fills
 
 export class Viewer {
@@ -96,7 +98,8 @@ export class Viewer {
     const [left, top, right, bottom] = defect.box_xyxy;
     const { clientWidth, clientHeight } = this.stage;
     const side = Math.max(right - left, bottom - top, 8);
-    const scale = clamp((FOCUS_SHARE * Math.min(clientWidth, clientHeight)) / side, this.fitScale(), MAX_SCALE);
+    const wanted = (FOCUS_SHARE * Math.min(clientWidth, clientHeight)) / side;
+    const scale = clamp(wanted, this.fitScale(), MAX_SCALE);
     this.move({
       scale,
       x: clientWidth / 2 - ((left + right) / 2) * scale,
@@ -183,11 +186,19 @@ export class Viewer {
       },
       { passive: false },
     );
-    this.stage.addEventListener("pointermove", (event) => {
-      if (!(event.buttons & 1)) return;
-      this.stage.setPointerCapture(event.pointerId);
-      this.move({ ...this.view, x: this.view.x + event.movementX, y: this.view.y + event.movementY });
+    this.stage.addEventListener("pointerdown", (event) => {
+      this.drag = { x: event.clientX, y: event.clientY, view: this.view, isMoving: false };
     });
+    this.stage.addEventListener("pointermove", (event) => {
+      if (!this.drag || !(event.buttons & 1)) return;
+      const x = event.clientX - this.drag.x;
+      const y = event.clientY - this.drag.y;
+      if (!this.drag.isMoving && Math.hypot(x, y) < DRAG_FROM) return; // a click on a box, not a drag
+      this.drag.isMoving = true;
+      this.stage.setPointerCapture(event.pointerId);
+      this.move({ ...this.view, x: this.drag.view.x + x, y: this.drag.view.y + y });
+    });
+    this.stage.addEventListener("pointerup", () => (this.drag = null));
     this.stage.addEventListener("dblclick", () => this.fit());
     new ResizeObserver(() => this.report && this.fit()).observe(this.stage);
   }

@@ -54,16 +54,16 @@ StartServer = Callable[..., Server]
 
 @pytest.fixture(scope="session")
 def start_server(tiny_checkpoint: Path) -> StartServer:
-    """start_server(home, **settings): settings are the INSPECT_VIT_* variables without the prefix."""
+    """start_server(home, checkpoint, **settings): settings are INSPECT_VIT_* variables without the prefix."""
 
-    def start(home: Path, **settings: str) -> Server:
+    def start(home: Path, checkpoint: Path = tiny_checkpoint, **settings: str) -> Server:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
         environ = {name: value for name, value in os.environ.items() if not name.startswith("INSPECT_VIT_")}
         environ.update({f"INSPECT_VIT_{name}": value for name, value in settings.items()})
         environ["INSPECT_VIT_HOME"] = str(home)
-        command = prepare(tiny_checkpoint, port=port, environ=environ)
+        command = prepare(checkpoint, port=port, environ=environ)
         log = home / "server.log"
         with log.open("ab") as output:
             process = subprocess.Popen(
@@ -71,7 +71,7 @@ def start_server(tiny_checkpoint: Path) -> StartServer:
             )
         server = Server(process, httpx.Client(base_url=command.url, timeout=60.0), home, log)
         try:
-            wait_until_ready(process, command.url)
+            wait_until_ready(process, command.url, timeout_s=1500.0)
         except Exception as error:
             server.stop()
             raise AssertionError(log.read_text(errors="replace")) from error
@@ -86,6 +86,22 @@ def server(start_server: StartServer, tmp_path_factory: pytest.TempPathFactory) 
     running = start_server(tmp_path_factory.mktemp("home"), MAX_UPLOAD_MB="2", MAX_MEGAPIXELS="1")
     yield running
     running.stop()
+
+
+@pytest.fixture(scope="session")
+def other_checkpoint(tiny_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Another model version: the same shape, other weights."""
+    import torch
+
+    from inspect_vit.checkpoint import load_checkpoint, save_checkpoint
+
+    model, metadata = load_checkpoint(tiny_checkpoint)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(1.25)
+    path = tmp_path_factory.mktemp("other") / "other.safetensors"
+    save_checkpoint(path, model, name="other", thresholds=metadata.thresholds, training={})
+    return path
 
 
 @pytest.fixture(scope="session")

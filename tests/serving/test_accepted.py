@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 
-@pytest.mark.parametrize("name", ["b" * 300 + ".png", "../../etc/passwd", "Platine Nr. 7 \u00e4\u00f6\u00fc.png"])
+@pytest.mark.parametrize(
+    "name", ["b" * 300 + ".png", "../../etc/passwd", "Platine Nr. 7 \u00e4\u00f6\u00fc.png"]
+)
 def test_any_file_name_is_taken_and_never_used(server: Any, board_png: bytes, name: str) -> None:
     answer = server.client.post("/v1/inspect", files={"image": (name, board_png, "application/octet-stream")})
     assert answer.status_code == 200, answer.text

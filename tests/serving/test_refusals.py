@@ -95,7 +95,9 @@ def test_fields_that_do_not_fit(server: Any, board_png: bytes) -> None:
     check(post({"reference": image}), 422, "bad_field", "image: missing")
     check(post({"image": image, "threshold": (None, "0.5")}), 422, "bad_field", "threshold")
     check(post({"image": (None, "/etc/passwd")}), 422, "bad_field", "image: ")
-    check(post({"image": image, "reference": (None, "http://127.0.0.1/x.png")}), 422, "bad_field", "reference: ")
+    check(
+        post({"image": image, "reference": (None, "http://127.0.0.1/x.png")}), 422, "bad_field", "reference: "
+    )
     check(post([("image", image), ("image", image)]), 422, "bad_field", "2 times")
     check(post({"image": image, "serial": ("s.txt", b"A1")}), 422, "bad_field", "serial: ")
     check(post({"image": image}, {"serial": "x" * 201}), 422, "bad_field", "serial: 201")

@@ -111,7 +111,9 @@ def test_attention_levels_are_different_pictures(server: Any, report: dict[str, 
     assert len(pictures) == 3
 
 
-def test_included_pictures_are_those_served_later(server: Any, board_png: bytes, reference_png: bytes) -> None:
+def test_included_pictures_are_those_served_later(
+    server: Any, board_png: bytes, reference_png: bytes
+) -> None:
     answer = post(server.client, board_png, reference_png, options={"include": RENDERED_NAMES}).json()
     assert set(answer["pictures"]) == set(RENDERED_NAMES)
     base = f"/v1/inspections/{answer['id']}"
@@ -143,7 +145,9 @@ def test_the_service_answers_what_the_library_finds(
     assert np.abs(grey[2::4, 2::4].astype(np.float32) - cells).max() <= 2, "probability times 255, 4 px cells"
 
 
-def test_the_same_board_twice_gets_the_same_answer(server: Any, board_png: bytes, reference_png: bytes) -> None:
+def test_the_same_board_twice_gets_the_same_answer(
+    server: Any, board_png: bytes, reference_png: bytes
+) -> None:
     first, second = (
         post(server.client, board_png, reference_png, options={"min_score": 0.0}).json() for _ in range(2)
     )
@@ -198,13 +202,12 @@ def test_a_key_of_another_request_is_a_conflict(server: Any, board_png: bytes, r
 
 def test_one_key_sent_eight_times_at_once_is_one_inspection(server: Any, board_png: bytes) -> None:
     serial = {"serial": "eight-at-once"}
+
+    def work(_: int) -> httpx.Response:
+        return post(server.client, board_png, headers={"Idempotency-Key": "line-3/8"}, data=serial)
+
     with ThreadPoolExecutor(8) as pool:
-        answers = list(
-            pool.map(
-                lambda _: post(server.client, board_png, headers={"Idempotency-Key": "line-3/8"}, data=serial),
-                range(8),
-            )
-        )
+        answers = list(pool.map(work, range(8)))
     assert {answer.status_code for answer in answers} == {200}
     assert len({answer.json()["id"] for answer in answers}) == 1
     assert len(server.client.get("/v1/inspections", params=serial).json()["inspections"]) == 1

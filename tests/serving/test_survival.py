@@ -24,7 +24,9 @@ def metric(server: Any, name: str) -> float:
 
 def hang_up_after_sending(server: Any, image: bytes) -> None:
     """Send a whole request and close the connection without reading the answer."""
-    request = server.client.build_request("POST", "/v1/inspect", files={"image": image}, data={"serial": "gone"})
+    request = server.client.build_request(
+        "POST", "/v1/inspect", files={"image": image}, data={"serial": "gone"}
+    )
     address = urlsplit(str(server.client.base_url))
     head = f"POST /v1/inspect HTTP/1.1\r\nhost: {address.netloc}\r\n"
     for name in ("content-type", "content-length"):
@@ -34,7 +36,7 @@ def hang_up_after_sending(server: Any, image: bytes) -> None:
 
 
 def test_nobody_waits_in_vain_and_nothing_answered_is_lost(
-    start_server: Any, tmp_path: Path, board_png: bytes
+    start_server: Any, tmp_path: Path, board_png: bytes, other_checkpoint: Path
 ) -> None:
     server = start_server(tmp_path, QUEUE_SIZE="4")
     answered: dict[str, dict[str, Any]] = {}
@@ -50,9 +52,10 @@ def test_nobody_waits_in_vain_and_nothing_answered_is_lost(
     for name in ("f" * 64, "0" * 32 + ".npz", ".writing-0123456789abcdef"):
         (day / name).write_bytes(b"orphan")
 
-    server = start_server(tmp_path, MIN_FREE_MB="1e9")
+    server = start_server(tmp_path, other_checkpoint, MIN_FREE_MB="1e9")
     try:
         _everything_answered_is_there(server, board_png, answered)
+        _attention_of_a_model_that_is_gone_is_410(server, next(iter(answered.values())))
         _a_full_disk_is_507(server, board_png)
     finally:
         server.stop()
@@ -70,7 +73,9 @@ def _full_queue_answers_503(server: Any, board_png: bytes) -> None:
     for answer in refused:
         assert answer.json()["error"]["code"] == "busy"
         assert int(answer.headers["retry-after"]) >= 1
-    stored = server.client.get("/v1/inspections", params={"serial": "busy", "limit": 50}).json()["inspections"]
+    stored = server.client.get("/v1/inspections", params={"serial": "busy", "limit": 50}).json()[
+        "inspections"
+    ]
     assert len(stored) == 12 - len(refused)
     assert metric(server, "inspect_vit_refused_total") == len(refused)
     assert server.client.get("/station").status_code == 200
@@ -137,6 +142,15 @@ def _everything_answered_is_there(server: Any, board_png: bytes, answered: dict[
     files = server.posted_files()
     assert {name for name in files if name.endswith(".npz")} == maps, "maps without a row are swept"
     assert len(files) == len(maps) + len(pictures), "pictures without a row are swept"
+
+
+def _attention_of_a_model_that_is_gone_is_410(server: Any, report: dict[str, Any]) -> None:
+    answer = server.client.get(report["links"]["attention"])
+    assert answer.status_code == 410
+    error = answer.json()["error"]
+    assert error["code"] == "model_version_gone"
+    assert report["model"]["version"] in error["message"]
+    assert "other" in error["message"]
 
 
 def _a_full_disk_is_507(server: Any, board_png: bytes) -> None:

@@ -189,8 +189,8 @@ def test_deployed_detections_use_the_threshold_named_for_each_class() -> None:
     assert kept[0].labels.tolist() == [B]
 
 
-def test_five_hundred_images_are_scored_in_seconds() -> None:
+def test_five_hundred_images_are_scored_in_seconds_of_one_core() -> None:
     calls, labelled = random_boards(5, 500)
-    start = time.perf_counter()
+    start = time.process_time()
     summarise(calls, labelled, NAMES, thresholds=dict.fromkeys(NAMES, 0.5))
-    assert time.perf_counter() - start < 20.0
+    assert time.process_time() - start < 10.0

@@ -1,0 +1,278 @@
+"""The `inspect-vit` command. Heavy parts are imported where they are used, so that help answers at once."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, NoReturn
+
+import typer
+
+from inspect_vit.console import defect_table, model_tables, say, stdout, verdict_table
+from inspect_vit.errors import ConfigError, InspectionError
+
+EXIT_CODES = {"PASS": 0, "FAIL": 1, "ERROR": 3}
+EXIT_USAGE, EXIT_BUG, EXIT_INTERRUPTED = 2, 70, 130
+MAX_NAMED = 5
+
+app = typer.Typer(
+    help="Inspect printed circuit boards: verdict, defects, defect map, attention overlays.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+CheckpointOption = Annotated[
+    Path | None,
+    typer.Option(help="Model file (.safetensors). Default: the one shipped with the package."),
+]
+DeviceOption = Annotated[
+    str, typer.Option(help="Where the model runs: auto (CUDA if there is one, else CPU), cpu, cuda, cuda:N.")
+]
+
+
+@app.command()
+def inspect(
+    images: Annotated[
+        list[Path], typer.Argument(metavar="IMG...", help="Board pictures: JPEG, PNG, BMP, TIFF or WebP.")
+    ],
+    reference: Annotated[
+        Path | None,
+        typer.Option(
+            help="Picture of a good board, aligned and of the same size, for every IMG. Default: none."
+        ),
+    ] = None,
+    references: Annotated[
+        Path | None,
+        typer.Option(help="Folder of such pictures: X_temp for X_test, else the same name. Default: none."),
+    ] = None,
+    checkpoint: CheckpointOption = None,
+    out: Annotated[
+        Path, typer.Option(help="Folder for the reports (JSON) and pictures (PNG); made if missing.")
+    ] = Path("report"),
+    min_score: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0,
+            max=1.0,
+            help="List defects from this score (0 to 1) on; the verdict stays. Default: the thresholds.",
+        ),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON report per line instead of a table.")
+    ] = False,
+    device: DeviceOption = "auto",
+) -> None:
+    """Inspect board pictures. Exit code: 0 all PASS, 1 a FAIL, 3 an ERROR (not inspected), 2 wrong usage."""
+    from inspect_vit.batch import inspect_files, pair_references
+    from inspect_vit.checkpoint import default_checkpoint
+    from inspect_vit.inspector import Inspector
+    from training.progress import track
+
+    pairs = pair_references(images, reference=reference, references=references)
+    if reference is not None and not reference.is_file():
+        raise ConfigError(f"no reference picture {reference}")
+    inspector = Inspector(checkpoint or default_checkpoint(), device=device)
+    say(f"model {inspector.metadata.name} {inspector.metadata.version} on {inspector.device}")
+    answers = inspect_files(inspector, pairs, out=out, min_score=min_score)
+    if len(pairs) > 1:
+        answers = track(answers, total=len(pairs), label="inspecting")
+    reports: list[dict[str, Any]] = []
+    written: list[Path] = []
+    for answer in answers:
+        reports.append(answer.report)
+        written += answer.written
+        if as_json:
+            print(json.dumps(answer.report, allow_nan=False), flush=True)
+    if not as_json:
+        console = stdout()
+        console.print(verdict_table(reports))
+        if len(reports) == 1 and reports[0]["defects"]:
+            console.print(defect_table(reports[0]))
+    say(f"wrote {len(written)} files to {out}{os.sep}: {_name_some(written)}")
+    raise typer.Exit(max(EXIT_CODES[report["verdict"]] for report in reports))
+
+
+@app.command()
+def serve(
+    checkpoint: CheckpointOption = None,
+    host: Annotated[
+        str, typer.Option(help="IP address to listen on; 0.0.0.0 opens the service to the network.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="TCP port to listen on.")] = 3000,
+    sample: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of sample boards: inspect the first pair (X_test.png with X_temp.png) once ready, "
+            "then keep serving. Default: none."
+        ),
+    ] = None,
+) -> None:
+    """Run the inspection service and the QA station until Ctrl-C."""
+    from serving import run
+
+    if sample is None:
+        run.serve(checkpoint, host=host, port=port)
+    raise typer.Exit(_serve_with_sample(checkpoint, host, port, sample))
+
+
+@app.command()
+def train(
+    config: Annotated[Path, typer.Option(help="Training run as YAML, as configs/deeppcb_nano.yaml.")],
+    overrides: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="Change one setting, as optim.lr=3e-4. May be repeated."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the run: state, log, checkpoint. Default: runs/NAME.")
+    ] = None,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume/--fresh", help="Go on with an interrupted run in that folder, or start again."
+        ),
+    ] = True,
+) -> None:
+    """Train a checkpoint. Stopped at any moment, the same command goes on where it was."""
+    from inspect_vit.config import load_config
+    from training.config import TrainConfig
+    from training.fit import fit
+
+    run = load_config(config, TrainConfig, overrides)
+    folder = out or Path("runs") / run.name
+    try:
+        checkpoint = fit(run, out=folder, fresh=not resume)
+    except KeyboardInterrupt:
+        say(f"stopped; the same command goes on from {folder}")
+        raise typer.Exit(EXIT_INTERRUPTED) from None
+    stdout().print(f"wrote {checkpoint}", soft_wrap=True)
+
+
+@app.command()
+def evaluate(
+    checkpoint: CheckpointOption = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(help="DeepPCB folder (it holds PCBData/). Default: deeppcb under $INSPECT_VIT_DATA."),
+    ] = None,
+    out: Annotated[
+        Path, typer.Option(help="Folder for the report (JSON, Markdown, plots); made if missing.")
+    ] = Path("report"),
+    limit: Annotated[
+        int | None,
+        typer.Option(min=1, help="Inspect this many pairs, evenly spaced. Default: all of the split."),
+    ] = None,
+    split: Annotated[
+        Literal["test", "trainval"],
+        typer.Option(help="Part of the data set; trainval holds what the shipped model was trained on."),
+    ] = "test",
+    shift: Annotated[
+        list[int] | None,
+        typer.Option(min=1, help="Measure again with the reference moved by this many px. May be repeated."),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of re-imaged templates and confidence intervals.")] = 0,
+    device: DeviceOption = "auto",
+) -> None:
+    """Measure a checkpoint on a labelled data set: AP, recall, escapes and false calls."""
+    from inspect_vit.checkpoint import default_checkpoint
+    from training.evaluate import evaluate_checkpoint
+
+    evaluate_checkpoint(
+        checkpoint or default_checkpoint(),
+        data or Path(os.environ.get("INSPECT_VIT_DATA", ".")) / "deeppcb",
+        out=out,
+        limit=limit,
+        split=split,
+        shifts=tuple(shift or ()),
+        device=device,
+        seed=seed,
+    )
+    print((out / "report.md").read_text(encoding="utf-8"))
+    say(f"wrote {out / 'report.md'}, {out / 'report.json'} and plots")
+
+
+@app.command()
+def model_info(
+    checkpoint: Annotated[
+        Path | None, typer.Argument(help="Model file. Default: the one shipped with the package.")
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(help="YAML of a model or a training run, to describe instead of a checkpoint."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+) -> None:
+    """Say what a model is: parameters, GFLOPs, levels, thresholds, how it was trained."""
+    from inspect_vit.checkpoint import default_checkpoint
+    from inspect_vit.model_info import describe_checkpoint, describe_config
+
+    if checkpoint is not None and config is not None:
+        raise ConfigError("name a checkpoint or --config, not both")
+    info = describe_config(config) if config else describe_checkpoint(checkpoint or default_checkpoint())
+    if as_json:
+        print(json.dumps(info, indent=2, allow_nan=False))
+        return
+    for table in model_tables(info):
+        stdout().print(table)
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command; a caller's mistake is one line on stderr and exit code 2, a bug a traceback and 70.
+
+    Python's own exit code for a crash is 1, which here would say that a board failed.
+    """
+    try:
+        app(args=list(arguments) if arguments is not None else None, prog_name="inspect-vit")
+    except InspectionError as error:
+        say(f"error: {error}")
+    except OSError as error:
+        say(f"error: {error.strerror or error}{f': {error.filename}' if error.filename else ''}")
+    except Exception:
+        traceback.print_exc()
+        sys.exit(EXIT_BUG)
+    sys.exit(EXIT_USAGE)
+
+
+def _serve_with_sample(checkpoint: Path | None, host: str, port: int, folder: Path) -> int:
+    """Start the server as a child, inspect a sample on it, and stay until it ends; returns its exit code."""
+    from serving.config import from_environment
+    from serving.run import prepare, wait_until_ready
+    from serving.sample import find_sample, inspect_sample
+
+    find_sample(folder)
+    server = prepare(checkpoint, host=host, port=port, samples=folder)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    process = subprocess.Popen(server.argv, env=server.environ)
+    try:
+        wait_until_ready(process, server.url)
+        answer = inspect_sample(server.url, folder, out=from_environment(os.environ).home_dir / "sample")
+        console = stdout()
+        console.print(f"\nsample {answer.image} with golden reference {answer.reference}", markup=False)
+        console.print(verdict_table([answer.report]))
+        console.print(defect_table(answer.report))
+        print(f"overlay     {answer.overlay}")
+        print(f"QA station  {server.url}/station")
+        print("Ctrl-C stops the service", flush=True)
+        return process.wait()
+    except KeyboardInterrupt:
+        return 0
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _name_some(paths: Sequence[Path]) -> str:
+    names = [path.name for path in paths[:MAX_NAMED]]
+    return ", ".join(names) + (", ..." if len(paths) > MAX_NAMED else "")
+
+
+if __name__ == "__main__":
+    main()

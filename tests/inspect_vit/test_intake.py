@@ -1,0 +1,125 @@
+"""Frames that hold no board become errors, poor ones warnings; binary scans are neither."""
+
+from __future__ import annotations
+
+import io
+
+import cv2
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from PIL import Image
+
+from inspect_vit.image_io import read_image
+from inspect_vit.intake import blur_effect, with_reference_faults
+from inspect_vit.results import IntakeReport
+
+
+def encoded(pixels: NDArray[np.uint8], name: str = "PNG") -> bytes:
+    stream = io.BytesIO()
+    Image.fromarray(pixels).save(stream, name)
+    return stream.getvalue()
+
+
+def scan(dark_share: float = 0.2) -> NDArray[np.uint8]:
+    """Two-level tracks, `dark_share` black."""
+    picture = np.full((160, 160), 255, np.uint8)
+    picture[:, : round(160 * dark_share)] = 0
+    return picture
+
+
+def photograph() -> NDArray[np.uint8]:
+    rng = np.random.default_rng(3)
+    tracks = np.repeat(np.repeat(rng.integers(60, 200, (20, 20)), 10, 0), 10, 1)
+    return np.clip(tracks + rng.normal(0, 4, tracks.shape), 0, 255).astype(np.uint8)
+
+
+@pytest.mark.parametrize("dark_share", [0.0125, 0.2, 0.8])
+def test_binary_scans_are_fit(dark_share: float) -> None:
+    for name in ("PNG", "JPEG"):
+        _, intake = read_image(encoded(scan(dark_share), name))
+        assert (intake.warnings, intake.errors) == ((), ())
+
+
+def test_one_speck_on_an_empty_scan_is_fit() -> None:
+    """Bare laminate with one spot of spurious copper is a board like any other."""
+    frame = np.full((640, 640), 255, np.uint8)
+    frame[200:212, 300:312] = 0
+    _, intake = read_image(encoded(frame, "PNG"))
+    assert (intake.warnings, intake.errors) == ((), ())
+
+
+def test_a_sharp_photograph_is_fit() -> None:
+    _, intake = read_image(encoded(photograph(), "PNG"))
+    assert (intake.warnings, intake.errors) == ((), ())
+
+
+@pytest.mark.parametrize("noise", [0, 3])
+def test_black_frame(noise: int) -> None:
+    frame = np.abs(np.random.default_rng(0).normal(0, noise + 1e-9, (200, 200))).astype(np.uint8)
+    frame[5, ::40] = 255  # hot pixels
+    _, intake = read_image(encoded(frame, "PNG"))
+    assert len(intake.errors) == 1
+    assert intake.errors[0].startswith("black frame")
+
+
+@pytest.mark.parametrize("noise", [0, 5])
+def test_blank_frame(noise: int) -> None:
+    frame = np.random.default_rng(0).normal(120, noise + 1e-9, (200, 200)).clip(0, 255).astype(np.uint8)
+    _, intake = read_image(encoded(frame, "PNG"))
+    assert intake.errors[0].startswith("almost blank")
+
+
+def test_washed_out_frame() -> None:
+    frame = np.full((200, 200), 253, np.uint8)
+    frame[:3] = photograph()[:3]
+    _, intake = read_image(encoded(frame, "PNG"))
+    assert intake.errors[0].startswith("washed out: 98%")
+
+
+def test_over_exposed() -> None:
+    frame = photograph()
+    frame[:60] = 254
+    _, intake = read_image(encoded(frame, "PNG"))
+    assert intake.errors == ()
+    assert intake.warnings[0].startswith("over-exposed: 30%")
+
+
+def test_under_exposed() -> None:
+    _, intake = read_image(encoded(photograph() // 4, "PNG"))
+    assert intake.errors == ()
+    assert "under-exposed" in intake.warnings[0]
+
+
+def test_out_of_focus() -> None:
+    soft = cv2.GaussianBlur(photograph(), (0, 0), 3)
+    _, intake = read_image(encoded(soft, "PNG"))
+    assert intake.errors == ()
+    assert intake.warnings[0].startswith("out of focus")
+
+
+def test_motion_blur_along_one_direction() -> None:
+    smeared = cv2.blur(photograph(), (15, 1))
+    _, intake = read_image(encoded(smeared, "PNG"))
+    assert "out of focus" in " ".join(intake.warnings)
+
+
+def test_blur_effect_rises_with_blur_and_not_with_contrast() -> None:
+    sharp = photograph()
+    effects = [blur_effect(cv2.GaussianBlur(sharp, (0, 0), sigma)) for sigma in (0.5, 1, 2, 4)]
+    assert effects == sorted(effects)
+    faint = (sharp // 2 + 60).astype(np.uint8)
+    assert abs(blur_effect(faint) - blur_effect(sharp)) < 0.1
+
+
+def test_a_black_reference_stops_the_inspection_of_a_good_board() -> None:
+    _, board = read_image(encoded(scan()))
+    _, reference = read_image(encoded(np.zeros((160, 160), np.uint8)))
+    combined = with_reference_faults(board, reference)
+    assert (combined.width, combined.format) == (board.width, board.format)
+    assert combined.errors == (f"reference: {reference.errors[0]}",)
+
+
+def test_reports_of_a_good_pair_stay_clean() -> None:
+    clean = IntakeReport("PNG", "L", 8, 160, 160)
+    assert with_reference_faults(clean, clean) == clean

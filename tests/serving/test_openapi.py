@@ -1,0 +1,64 @@
+"""/docs.json tells the truth: every route, every schema, what the server answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from serving.openapi import openapi_document
+from serving.routes import ROUTES
+from serving.schemas import RENDERED_NAMES
+
+ANSWERED_BY_THE_FRAMEWORK = {("/livez", "get"), ("/readyz", "get")}
+
+
+def references(node: Any) -> Iterator[str]:
+    if isinstance(node, dict):
+        for key, value in node.items():
+            if key == "$ref":
+                yield value
+            else:
+                yield from references(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from references(value)
+
+
+def test_every_route_is_described_and_nothing_else() -> None:
+    described = {
+        (path, method) for path, methods in openapi_document()["paths"].items() for method in methods
+    }
+    there = {
+        (route.path, method.lower()) for route in ROUTES for method in route.methods or () if method != "HEAD"
+    }
+    assert described == there | ANSWERED_BY_THE_FRAMEWORK
+
+
+def test_every_schema_that_is_named_is_there() -> None:
+    document = openapi_document()
+    named = set(references(document))
+    assert named
+    for reference in named:
+        assert reference.removeprefix("#/components/schemas/") in document["components"]["schemas"]
+
+
+def test_the_options_and_pictures_are_spelt_out() -> None:
+    schemas = openapi_document()["components"]["schemas"]
+    assert schemas["InspectOptions"]["additionalProperties"] is False
+    assert schemas["InspectOptions"]["properties"]["include"]["items"]["enum"] == list(RENDERED_NAMES)
+    assert {"id", "verdict", "reasons", "defects", "links"} <= set(schemas["InspectionReport"]["required"])
+
+
+def test_the_server_serves_it_and_every_described_page_answers(server: Any, board_png: bytes) -> None:
+    document = server.client.get("/docs.json").json()
+    assert document == openapi_document()
+    report = server.client.post(
+        "/v1/inspect", files={"image": board_png, "reference": ("r.png", board_png)}
+    ).json()
+    for path, methods in document["paths"].items():
+        if "get" in methods:
+            answer = server.client.get(path.format(id=report["id"]))
+            assert answer.status_code == 200, path
+            (described,) = methods["get"]["responses"]["200"]["content"]
+            found = answer.headers["content-type"].partition(";")[0]
+            assert found == described or described.endswith("/*"), path

@@ -1,0 +1,63 @@
+"""Starting the server: what cannot work is said before anything is started."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from inspect_vit.errors import CheckpointError, ConfigError
+from serving.run import prepare
+
+
+def test_a_port_in_use_is_named(tiny_checkpoint: Path, tmp_path: Path) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        with pytest.raises(ConfigError, match=f"127.0.0.1:{port}.*--port"):
+            prepare(tiny_checkpoint, port=port, environ={"INSPECT_VIT_HOME": str(tmp_path)})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"host": "board-server"}, "not an IP address"),
+        ({"port": 0}, "1..65535"),
+        ({"port": 70000}, "1..65535"),
+    ],
+)
+def test_an_address_that_cannot_be_is_named(
+    tiny_checkpoint: Path, tmp_path: Path, arguments: dict[str, object], words: str
+) -> None:
+    with pytest.raises(ConfigError, match=words):
+        prepare(tiny_checkpoint, environ={"INSPECT_VIT_HOME": str(tmp_path)}, **arguments)  # type: ignore[arg-type]
+
+
+def test_a_missing_checkpoint_is_named(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match=r"nowhere\.safetensors"):
+        prepare(tmp_path / "nowhere.safetensors", environ={"INSPECT_VIT_HOME": str(tmp_path)})
+
+
+def test_a_device_that_is_not_there_is_named(tiny_checkpoint: Path, tmp_path: Path) -> None:
+    environ = {"INSPECT_VIT_HOME": str(tmp_path), "INSPECT_VIT_DEVICE": "cuda:63"}
+    with pytest.raises(ConfigError, match="cuda:63"):
+        prepare(tiny_checkpoint, environ=environ)
+
+
+def test_each_server_gets_a_framework_folder_of_its_own_and_makes_no_calls_home(
+    tiny_checkpoint: Path, tmp_path: Path
+) -> None:
+    environ = {"INSPECT_VIT_HOME": str(tmp_path)}
+    ports = []
+    for _ in range(2):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            ports.append(probe.getsockname()[1])
+    one, other = (prepare(tiny_checkpoint, host="localhost", port=port, environ=environ) for port in ports)
+    assert one.environ["BENTOML_HOME"] != other.environ["BENTOML_HOME"]
+    assert one.environ["BENTOML_DO_NOT_TRACK"] == "true"
+    assert one.url == f"http://127.0.0.1:{ports[0]}"
+    assert one.argv[one.argv.index("--host") + 1] == "127.0.0.1"
+    assert "--timeout-graceful-shutdown" in one.argv
