@@ -2,9 +2,9 @@
 
     python benchmarks/shapes.py --rival yolo11n.onnx --rival yolo11s.onnx
 
-All candidates are untrained, take one 640x640 board with its reference, and run in turn within one process, so that
-the ratios hold whatever else the machine does; times are medians. A rival's ONNX file is made elsewhere: its package
-is no dependency. Needs the `export` extra (OpenVINO). bf16 is timed where the CPU has it.
+All candidates are untrained, take one 640x640 board with its reference, and run in turn within one process,
+so that the ratios hold whatever else the machine does; times are medians. A rival's ONNX file is made
+elsewhere: its package is no dependency. Needs the `export` extra (OpenVINO). bf16 is timed where the CPU has it.
 """
 
 from __future__ import annotations
@@ -63,8 +63,12 @@ def openvino_runner(source: object, inputs: list[np.ndarray], precision: str) ->
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rival", type=Path, action="append", default=[], help="ONNX file, input 1x3x640x640")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--rival", type=Path, action="append", default=[], help="ONNX file, input 1x3x640x640"
+    )
     parser.add_argument("--rounds", type=int, default=15, help="timed passes of each candidate")
     options = parser.parse_args()
     torch.set_num_threads(2)

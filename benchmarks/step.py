@@ -1,8 +1,8 @@
-"""Time one training step of nano: threads against processes, the C allocator's defaults against keeping memory.
+"""Time a training step of nano: threads against processes, the C allocator's defaults against keeping memory.
 
     python benchmarks/step.py
 
-Each line is a fresh set of processes that train on random crops at once; the figure is the median time per crop.
+Each line is a fresh set of processes that train on random crops at once; shown is the median time per crop.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ def work(threads: int, crops: int, steps: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--steps", type=int, default=8, help="timed steps of each line")
     parser.add_argument("--work", nargs=2, type=int, metavar=("THREADS", "CROPS"), help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -57,7 +59,15 @@ def main() -> None:
     for name, env in {"default": {}, "kept": KEEP, "kept, large pages": LARGE_PAGES}.items():
         for processes, threads in ((1, 2), (2, 1)):
             crops = 8 // processes
-            command = [sys.executable, __file__, "--steps", str(options.steps), "--work", str(threads), str(crops)]
+            command = [
+                sys.executable,
+                __file__,
+                "--steps",
+                str(options.steps),
+                "--work",
+                str(threads),
+                str(crops),
+            ]
             running = [
                 subprocess.Popen(command, env=os.environ | env, stdout=subprocess.PIPE, text=True)
                 for _ in range(processes)

@@ -16,7 +16,7 @@ from inspect_vit.config import AttentionBackend
 from inspect_vit.errors import ConfigError
 
 SHORT_WINDOW = 256
-"""On a CPU the plain product is faster than the fused kernel up to about this many keys (benchmarks/shapes.py)."""
+"""On a CPU the plain product is faster than the fused kernel up to about this many keys."""
 
 
 def attend(
@@ -58,7 +58,7 @@ def attend(
 def attention_weights(
     q: Tensor, k: Tensor, *, mask: Tensor | None = None, bias: Tensor | None = None
 ) -> Tensor:
-    """The weights that `attend` applies, for the query rows given. Returns (B, H, N, M) of at least float32."""
+    """The weights that `attend` applies, for the query rows given: (B, H, N, M) of at least float32."""
     scores = (q * q.shape[-1] ** -0.5) @ k.transpose(-2, -1)
     scores = scores if scores.dtype == torch.float64 else scores.float()
     if bias is not None:

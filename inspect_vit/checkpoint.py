@@ -60,7 +60,7 @@ def save_checkpoint(
     data_fingerprint: str = "",
     git_revision: str = "",
 ) -> CheckpointMetadata:
-    """Write a checkpoint atomically. Weights are rounded to fp16; `round_to_fp16` first if the model stays in use."""
+    """Write a checkpoint atomically, weights as fp16; `round_to_fp16` first if the model stays in use."""
     tensors = {
         key: value.detach().to("cpu", torch.float16).contiguous() for key, value in _state(model).items()
     }
@@ -118,7 +118,7 @@ def load_checkpoint(
     """Build the model and load its weights exactly, as float32 in evaluation mode.
 
     Raises:
-        CheckpointError: as `read_metadata`, or tensors that are missing, left over, of another shape or damaged.
+        CheckpointError: as `read_metadata`, or tensors missing, left over, of another shape or damaged.
     """
     metadata = read_metadata(path)
     model = HierarchicalViT(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
 
@@ -70,7 +71,7 @@ class ModelConfig(Frozen):
     @model_validator(mode="after")
     def _levels_nest(self) -> Self:
         sizes = [level.patch_size for level in self.levels]
-        for i, (fine, coarse) in enumerate(zip(sizes, sizes[1:], strict=False)):
+        for i, (fine, coarse) in enumerate(pairwise(sizes)):
             if coarse % fine or coarse == fine:
                 raise ValueError(f"levels.{i + 1}.patch_size {coarse} must be a larger multiple of {fine}")
         if list(self.envelope_radii) != sorted({r for r in self.envelope_radii if r > 0}):
@@ -80,8 +81,8 @@ class ModelConfig(Frozen):
         for i, level in enumerate(self.levels):
             if self.size_multiple % (level.patch_size * max(level.window, 1)):
                 raise ValueError(
-                    f"size_multiple {self.size_multiple} must be a multiple of levels.{i} patch_size x window = "
-                    f"{level.patch_size * max(level.window, 1)} px"
+                    f"size_multiple {self.size_multiple} must be a multiple of "
+                    f"levels.{i} patch_size x window, {level.patch_size * max(level.window, 1)} px"
                 )
         return self
 

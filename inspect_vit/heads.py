@@ -37,7 +37,7 @@ class Calls(NamedTuple):
 
 
 class DefectHead(nn.Module):
-    """Centre heat maps with box distances (Zhou et al. 2019, Tian et al. 2019) and per-class defect-map logits."""
+    """Centre heat maps with box distances (Zhou et al. 2019, Tian et al. 2019) and defect-map logits."""
 
     def __init__(self, in_dim: int, width: int, num_classes: int, stride: int) -> None:
         super().__init__()

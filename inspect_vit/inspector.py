@@ -19,8 +19,8 @@ from inspect_vit.checkpoint import ReferenceMode, load_checkpoint
 from inspect_vit.config import AttentionBackend
 from inspect_vit.errors import ConfigError, ImageError, ImageTooLargeError
 from inspect_vit.heads import Calls, decode
-from inspect_vit.pixels import to_channels
 from inspect_vit.model import HierarchicalViT, ModelOutput, normalise
+from inspect_vit.pixels import to_channels
 from inspect_vit.results import Defect, InspectionResult, IntakeReport, Verdict
 
 MAX_PIXELS = 16_000_000
@@ -172,12 +172,13 @@ def check_picture(picture: NDArray[np.uint8], what: str) -> None:
     """Raises ImageError unless (H, W, 3) uint8, ImageTooLargeError above MAX_PIXELS."""
     if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[2] != 3 or not picture.size:
         raise ImageError(
-            f"{what} is an array of {picture.dtype} and shape {picture.shape}, wanted uint8 (height, width, 3) RGB"
+            f"{what} is an array of {picture.dtype} and shape {picture.shape}, "
+            "wanted uint8 (height, width, 3) RGB"
         )
     if picture.shape[0] * picture.shape[1] > MAX_PIXELS:
         raise ImageTooLargeError(
-            f"{what} has {picture.shape[1]}x{picture.shape[0]} px, the limit is {MAX_PIXELS / 1e6:.0f} megapixels; "
-            "cut it into parts"
+            f"{what} has {picture.shape[1]}x{picture.shape[0]} px, "
+            f"the limit is {MAX_PIXELS / 1e6:.0f} megapixels; cut it into parts"
         )
 
 
@@ -185,7 +186,8 @@ def _check_reference(reference: NDArray[np.uint8], image: NDArray[np.uint8]) -> 
     check_picture(reference, "reference")
     if reference.shape != image.shape:
         raise ImageError(
-            f"reference has {reference.shape[1]}x{reference.shape[0]} px, the image {image.shape[1]}x{image.shape[0]}; "
+            f"reference has {reference.shape[1]}x{reference.shape[0]} px, "
+            f"the image {image.shape[1]}x{image.shape[0]}; "
             "send a reference of the same size, aligned with the image"
         )
 
@@ -198,7 +200,7 @@ def _defects(
     width: int,
     height: int,
 ) -> list[Defect]:
-    """Calls as defects: boxes clipped to the picture, area and gate share read off the maps inside the box."""
+    """Calls as defects: boxes clipped to the picture, area and gate share read off the maps inside."""
     defects = []
     limit = np.array([width, height, width, height], np.float32)
     boxes = np.clip(calls.boxes.cpu().numpy(), 0, limit)

@@ -1,7 +1,8 @@
 """Building blocks of the hierarchy.
 
-Shape letters: B batch, C channels, h, w token rows and columns, G windows, N tokens of a window, H heads, D head_dim.
-Grids are (B, C, h, w) tensors kept in channels-last memory, so that tokens (B, h, w, C) are a view and not a copy.
+Shape letters: B batch, C channels, h, w token rows and columns, G windows, N tokens of a window, H heads,
+D head_dim. Grids are (B, C, h, w) tensors kept in channels-last memory, so that tokens (B, h, w, C) are a view
+and not a copy.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from inspect_vit.positions import PositionCode, alibi_2d
 
 
 class PatchEmbed(nn.Module):
-    """Patches of the stacked board and reference to tokens (early fusion); a learned code where no reference came."""
+    """Patches of the stacked board and reference to tokens; a learned code where no reference came."""
 
     def __init__(self, in_chans: int, embed_dim: int, patch_size: int) -> None:
         super().__init__()
@@ -25,7 +26,7 @@ class PatchEmbed(nn.Module):
         self.absent = nn.Parameter(torch.zeros(embed_dim))
 
     def forward(self, pixels: Tensor, has_reference: Tensor) -> Tensor:
-        """pixels: (B, in_chans, rows, columns). has_reference: (B, 1, 1, 1) of 0 or 1. Returns (B, C, h, w)."""
+        """pixels: (B, in_chans, H, W). has_reference: (B, 1, 1, 1) of 0 or 1. Returns (B, C, h, w)."""
         out: Tensor = self.proj(pixels) + self.absent.view(-1, 1, 1) * (1 - has_reference)
         return out
 
@@ -131,7 +132,10 @@ class Level(nn.Module):
         self.norm = nn.LayerNorm(config.embed_dim)
 
     def forward(self, grid: Tensor, *, want_attention: bool = False) -> tuple[Tensor, Tensor | None]:
-        """grid: (B, C, h, w). Returns the grid encoded and, if asked, the last block's attention received (B, 1, h, w)."""
+        """Encode a grid.
+
+        grid: (B, C, h, w). Returns the same shape and, if asked, attention received in the last block (B, 1, h, w).
+        """
         rows, columns = grid.shape[2:]
         window = self.config.window
         x = cut_windows(self.position(grid).permute(0, 2, 3, 1), window)  # (G, N, C)
@@ -151,9 +155,9 @@ class Level(nn.Module):
 
 
 class GatedOutputFusion(nn.Module):
-    """out = g * W_o_high(high) + (1 - g) * up(W_o_low(low)), g = sigmoid(W_g [high, low]) per token and channel.
+    """out = g * W_o_high(high) + (1 - g) * up(W_o_low(low)), g = sigmoid(W_g [high, low]), per token and channel.
 
-    Everything linear in `low` is computed on its own coarse grid and then enlarged, which is the same and cheaper.
+    Everything linear in `low` is computed on its own grid and then enlarged, which is the same and cheaper.
     """
 
     def __init__(self, high_dim: int, low_dim: int) -> None:
@@ -164,7 +168,7 @@ class GatedOutputFusion(nn.Module):
         self.w_g_low = nn.Conv2d(low_dim, high_dim, 1, bias=False)
 
     def forward(self, high: Tensor, low: Tensor) -> tuple[Tensor, Tensor]:
-        """high: (B, C, h, w). low: (B, C', h / s, w / s). Returns the fusion and the gate g, both (B, C, h, w)."""
+        """high: (B, C, h, w), low: (B, C', h / s, w / s). Returns fusion and gate g, both (B, C, h, w)."""
         lows = torch.cat([self.w_o_low(low), self.w_g_low(low)], 1)
         values, logits = enlarge(lows, high.shape[2], high.shape[3]).chunk(2, 1)
         gate = (self.w_g_high(high) + logits).sigmoid()

@@ -1,10 +1,10 @@
 """The hierarchical-patch Vision Transformer.
 
-    board, reference --+--> 4 px patches --> fine level --+----------------------------> fuse4 --> conv --> head
-                       |                                  | merge                          ^
-                       +--> 16 px patches ------ + -------+--> middle level --+--> fuse16 -+
-                       |                                                      | merge ^
-                       +--> 32 px patches ------ + ---------------------------+--> coarse level
+    board, reference --+--> 4 px patches --> fine level --+----------------------> fuse4 --> conv --> head
+                       |                                  | merge                    ^
+                       +--> 16 px patches ------ + -------+--> middle level --> fuse16
+                       |                                                 | merge    ^
+                       +--> 32 px patches ------ + ----------------------+--> coarse level
 
 Shape letters: B batch, c picture channels, C channels, H, W pixels, h, w cells of 4 px, K defect classes.
 """
@@ -115,14 +115,14 @@ def normalise(pixels: Tensor, config: ModelConfig) -> Tensor:
 
 
 def gate_shares(gate4: Tensor, gate16: Tensor) -> Tensor:
-    """Channel means of the gates as shares of the levels: g4, (1 - g4) g16, (1 - g4)(1 - g16). Returns (B, 3, h, w)."""
+    """Channel means of the gates as shares (B, 3, h, w) of the levels: g4, (1 - g4) g16, (1 - g4)(1 - g16)."""
     g4 = gate4.mean(1, keepdim=True)
     g16 = enlarge(gate16.mean(1, keepdim=True), gate4.shape[2], gate4.shape[3])
     return torch.cat([g4, (1 - g4) * g16, (1 - g4) * (1 - g16)], 1)
 
 
 def envelopes(board: Tensor, reference: Tensor, radii: tuple[int, ...]) -> list[Tensor]:
-    """What lies outside the reference's tolerance: max(0, board - dilated), max(0, eroded - board) for each radius.
+    """What lies outside the reference's tolerance: max(0, board - dilated), max(0, eroded - board), by radius.
 
     Both are zero wherever a shift of the reference by up to that many px can explain the board.
     """

@@ -38,7 +38,9 @@ class Augmenter:
         self.config = config
         self._turn = A.Compose(
             [A.D4(p=1.0)],
-            bbox_params=A.BboxParams("pascal_voc", label_fields=["indices"], clip=False, filter_invalid_bboxes=False),
+            bbox_params=A.BboxParams(
+                "pascal_voc", label_fields=["indices"], clip=False, filter_invalid_bboxes=False
+            ),
             additional_targets={"reference": "image"},
         )
         shift = config.misalign_px

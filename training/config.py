@@ -23,7 +23,9 @@ class DataConfig(Frozen):
     limit: int | None = Field(None, gt=0, description="use only the first samples of each side, for trials")
     crop_size: int = Field(320, gt=0, description="side of a training crop, px")
     crops_per_image: float = Field(4.0, gt=0.0, description="crops per image and epoch")
-    defect_share: float = Field(0.7, ge=0.0, le=1.0, description="share of crops and tiles placed on a defect")
+    defect_share: float = Field(
+        0.7, ge=0.0, le=1.0, description="share of crops and tiles placed on a defect"
+    )
     mosaic_share: float = Field(0.6, ge=0.0, le=1.0, description="share of crops tiled from 2x2 boards")
     mosaic_until: float = Field(0.75, ge=0.0, le=1.0, description="part of the run after which mosaics stop")
     cache_mb: int = Field(2000, ge=0, description="decoded pictures kept in memory, per loader process")
@@ -37,7 +39,9 @@ class AugmentConfig(Frozen):
     misalign_share: float = Field(0.5, ge=0.0, le=1.0)
     misalign_px: float = Field(3.0, ge=0.0, description="largest shift of the reference, px")
     misalign_degrees: float = Field(0.4, ge=0.0)
-    photometric_share: float = Field(0.3, ge=0.0, le=1.0, description="share of pictures changed in intensity")
+    photometric_share: float = Field(
+        0.3, ge=0.0, le=1.0, description="share of pictures changed in intensity"
+    )
 
 
 class OptimConfig(Frozen):

@@ -1,7 +1,7 @@
 """Samples to training tensors: crops on defects and elsewhere, mosaics, targets.
 
 Shape letters: S side of a crop in px, s = S / 4 cells, c picture channels, K defect classes.
-Crop i of a run is a function of the seed and i alone: any process can make it, and a resumed run sees the same.
+Crop i of a run is a function of the seed and i alone: any process makes it, and a resumed run sees the same.
 """
 
 from __future__ import annotations
@@ -49,8 +49,9 @@ class DefectDataset(Dataset[dict[str, Tensor]]):
     def __getitem__(self, index: int) -> dict[str, Tensor]:
         """Tensors of crop `index`, counted from the first of the first epoch.
 
-        board, reference: (c, S, S) uint8; has_reference: () float; centres, masks: (K, s, s); distances: (4, s, s)
-        px; box_weights: (1, s, s); counted: (1, s, s), 0 where a cut defect is neither defect nor background.
+        board, reference: (c, S, S) uint8; has_reference: () float; centres, masks: (K, s, s); distances:
+        (4, s, s) px; box_weights: (1, s, s); counted: (1, s, s), 0 where a cut defect is neither defect nor
+        background.
         """
         rng = np.random.default_rng((self.config.seed, index))
         data = self.config.data
@@ -115,7 +116,9 @@ class DefectDataset(Dataset[dict[str, Tensor]]):
         shares = _area(clipped) / np.maximum(_area(moved), 1e-6)
         inside, cut = shares >= VISIBLE_SHARE, (shares > 0) & (shares < VISIBLE_SHARE)
         labels = np.array([self._classes[name] for name in sample.labels], np.int64)
-        return Crop(board[view], reference[view], class_mask[view], clipped[inside], labels[inside], clipped[cut])
+        return Crop(
+            board[view], reference[view], class_mask[view], clipped[inside], labels[inside], clipped[cut]
+        )
 
     def _load(self, number: int) -> tuple[Picture, Picture, Picture]:
         if number in self._cache:
@@ -123,7 +126,9 @@ class DefectDataset(Dataset[dict[str, Tensor]]):
         sample = self.samples[number]
         channels = self.config.model.in_chans
         board = to_channels(read_image(sample.image)[0], channels)
-        reference = board if sample.reference is None else to_channels(read_image(sample.reference)[0], channels)
+        reference = (
+            board if sample.reference is None else to_channels(read_image(sample.reference)[0], channels)
+        )
         loaded = board, reference, self._class_mask(sample, board, reference)
         size = sum(picture.nbytes for picture in loaded)
         if self._cached_bytes + size <= self.config.data.cache_mb * 1_000_000:
@@ -141,14 +146,16 @@ class DefectDataset(Dataset[dict[str, Tensor]]):
                 continue
             left, top, right, bottom = np.round(box).astype(int).tolist()
             view = np.s_[max(top, 0) : bottom, max(left, 0) : right]
-            difference = cv2.absdiff(board[view], reference[view]).reshape(*mask[view].shape, -1).max(-1) > DIFFERENT
+            difference = (
+                cv2.absdiff(board[view], reference[view]).reshape(*mask[view].shape, -1).max(-1) > DIFFERENT
+            )
             opened = _open_2x2(difference.astype(np.uint8)) > 0
             mask[view][opened if opened.any() else np.ones_like(opened)] = value
         return mask
 
 
 def _open_2x2(mask: Picture) -> Picture:
-    """Opening with a 2x2 square. The anchors mirror each other; with equal ones the result moves by a pixel."""
+    """Opening with a 2x2 square. The anchors mirror each other: equal ones move the result by a pixel."""
     square = np.ones((2, 2), np.uint8)
     return cv2.dilate(cv2.erode(mask, square, anchor=(0, 0)), square, anchor=(1, 1))  # type: ignore[return-value]
 

@@ -70,10 +70,14 @@ def fit(config: TrainConfig, *, out: Path, fresh: bool = False) -> Path:
         precision=precision,
     )
     start = time.monotonic()
-    _say(f"{len(training)} training and {len(validation)} validation pictures; {config.devices} x "
-         f"{'GPU' if use_gpu else 'CPU'}, {precision}")
+    _say(
+        f"{len(training)} training and {len(validation)} validation pictures; {config.devices} x "
+        f"{'GPU' if use_gpu else 'CPU'}, {precision}"
+    )
     fabric.launch(_train, config, out)
-    return _finish(config, training, validation, out, minutes=(time.monotonic() - start) / 60, precision=precision)
+    return _finish(
+        config, training, validation, out, minutes=(time.monotonic() - start) / 60, precision=precision
+    )
 
 
 def load_samples(config: TrainConfig) -> tuple[list[Sample], list[Sample]]:
@@ -135,7 +139,9 @@ class _Log:
         self.terms.append(terms)
         if step % LOG_EVERY == 0:
             means = {key: sum(t[key] for t in self.terms) / len(self.terms) for key in terms}
-            self.file.write(json.dumps({"step": step} | {k: float(f"{v:.5g}") for k, v in means.items()}) + "\n")
+            self.file.write(
+                json.dumps({"step": step} | {k: float(f"{v:.5g}") for k, v in means.items()}) + "\n"
+            )
             self.file.flush()
             self.terms = []
 
@@ -153,7 +159,13 @@ def _log_lines(path: Path) -> Iterator[dict[str, float]]:
 
 
 def _finish(
-    config: TrainConfig, training: list[Sample], validation: list[Sample], out: Path, *, minutes: float, precision: str
+    config: TrainConfig,
+    training: list[Sample],
+    validation: list[Sample],
+    out: Path,
+    *,
+    minutes: float,
+    precision: str,
 ) -> Path:
     """EMA weights as fp16, thresholds from the validation groups, the checkpoint and its figures."""
     trainee = build_trainee(config, total_steps=_total_steps(config, len(training)))
@@ -177,7 +189,9 @@ def _finish(
     inspector = Inspector(path)
     figures = {}
     for mode in modes:
-        found = evaluate(inspector, validation, with_reference=mode == "with_reference", label=f"validate {mode}")
+        found = evaluate(
+            inspector, validation, with_reference=mode == "with_reference", label=f"validate {mode}"
+        )
         thresholds[mode] = choose_thresholds(*found, names)
         figures[mode] = _headline(summarise(*found, names, thresholds=thresholds[mode]))
     save_checkpoint(path, model, thresholds=thresholds, training=record | {"validation": figures}, **common)
@@ -207,7 +221,7 @@ def _total_steps(config: TrainConfig, num_samples: int) -> int:
 def _keep_freed_memory() -> None:
     """Let the C allocator of the training processes keep memory in large pages instead of giving it back.
 
-    Activations come and go many times a second; the page faults cost up to a third of a step (benchmarks/step.py).
+    Activations come and go many times a second; page faults cost up to a third of a step (benchmarks/step.py).
     """
     os.environ.setdefault("MALLOC_TRIM_THRESHOLD_", "8000000000")
     os.environ.setdefault("MALLOC_MMAP_THRESHOLD_", "8000000000")

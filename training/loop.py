@@ -1,4 +1,4 @@
-"""One training step after another, and the evaluation of a model on whole pictures; no files are written here."""
+"""One training step after another, and the evaluation of a model on whole pictures; writes no files."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from torch import Tensor, nn
 
 from inspect_vit.image_io import read_image
 from inspect_vit.inspector import Inspector
-from inspect_vit.matching import Detections, Truths
+from inspect_vit.matching import Detections, Truths, as_detections
 from inspect_vit.model import HierarchicalViT, normalise
-from inspect_vit.results import InspectionResult, Sample
+from inspect_vit.results import Sample
 from training.config import TrainConfig
 from training.losses import total_loss
 from training.progress import track
@@ -76,7 +76,7 @@ def train_steps(
 ) -> None:
     """Train on each batch in turn.
 
-    Every step starts from a seed of its own, so that a run that goes on from step n draws what an unbroken one does.
+    Every step starts from a seed of its own: a run that goes on from step n draws what an unbroken one does.
 
     Args:
         forward, optimizer: the model and optimiser as Fabric wrapped them.
@@ -93,10 +93,14 @@ def train_steps(
         )
         terms = total_loss(output.head, batch, config.loss)
         if not torch.isfinite(terms["loss"]):
-            raise FloatingPointError(f"the loss is {terms['loss'].item()} at step {trainee.step}; lower optim.lr")
+            raise FloatingPointError(
+                f"the loss is {terms['loss'].item()} at step {trainee.step}; lower optim.lr"
+            )
         optimizer.zero_grad(set_to_none=True)
         fabric.backward(terms["loss"])
-        norm = fabric.clip_gradients(forward, optimizer, max_norm=config.optim.clip_grad, error_if_nonfinite=False)
+        norm = fabric.clip_gradients(
+            forward, optimizer, max_norm=config.optim.clip_grad, error_if_nonfinite=False
+        )
         optimizer.step()
         trainee.step += 1
         trainee.ema.update(trainee.model, step=trainee.step)
@@ -115,17 +119,9 @@ def evaluate(
     for sample in track(samples, total=len(samples), label=label):
         board = read_image(sample.image)[0]
         reference = read_image(sample.reference)[0] if with_reference and sample.reference else None
-        detections.append(as_detections(inspector.inspect(board, reference=reference, min_score=LOWEST_SCORE)))
+        detections.append(
+            as_detections(inspector.inspect(board, reference=reference, min_score=LOWEST_SCORE))
+        )
         labels = np.array([names.index(name) for name in sample.labels], np.int64)
         truths.append(Truths(sample.boxes, labels))
     return detections, truths
-
-
-def as_detections(result: InspectionResult) -> Detections:
-    """The calls of one inspection as arrays."""
-    defects = result.defects
-    return Detections(
-        np.array([d.box_xyxy for d in defects], np.float32).reshape(-1, 4),
-        np.array([d.score for d in defects], np.float32),
-        np.array([result.class_names.index(d.label) for d in defects], np.int64),
-    )

@@ -22,7 +22,9 @@ def save_state(path: Path, trainee: Trainee, config: TrainConfig) -> None:
     for index, moments in trainee.optimizer.state_dict()["state"].items():
         tensors |= {f"optim.{index}.{key}": value for key, value in moments.items()}
     metadata = {"step": str(trainee.step), "config": config.model_dump_json()}
-    write_atomically(path, save({k: v.detach().contiguous().cpu() for k, v in tensors.items()}, metadata=metadata))
+    write_atomically(
+        path, save({k: v.detach().contiguous().cpu() for k, v in tensors.items()}, metadata=metadata)
+    )
 
 
 def load_state(path: Path, trainee: Trainee, config: TrainConfig) -> None:
@@ -39,7 +41,9 @@ def load_state(path: Path, trainee: Trainee, config: TrainConfig) -> None:
     except (OSError, SafetensorError) as error:
         raise CheckpointError(f"cannot resume from {path}: {error}; start over with --fresh") from error
     if metadata["config"] != config.model_dump_json():
-        raise ConfigError(f"{path} was left by a run with another configuration; use another --out, or --fresh")
+        raise ConfigError(
+            f"{path} was left by a run with another configuration; use another --out, or --fresh"
+        )
 
     def part(prefix: str) -> dict[str, Tensor]:
         return {key.removeprefix(prefix): value for key, value in tensors.items() if key.startswith(prefix)}

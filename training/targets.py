@@ -1,4 +1,4 @@
-"""What the head should answer for a crop. Shape letters: S side in px, s = S / 4 cells, K defect classes, n defects."""
+"""What the head should answer for a crop."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ BOX_REACH = 1.5
 
 
 def draw_targets(crop: Crop, num_classes: int) -> dict[str, NDArray[np.float32]]:
-    """Centre heat maps (Law and Deng 2018, section 3.2), distances, box weights, mask shares, counted cells."""
+    """Centre heat maps (Law and Deng 2018, section 3.2), distances, weights, mask shares, counted cells.
+
+    Shapes as in `DefectDataset.__getitem__`.
+    """
     cells = crop.board.shape[0] // STRIDE
     centres = np.zeros((num_classes, cells, cells), np.float32)
     distances = np.zeros((4, cells, cells), np.float32)
@@ -41,7 +44,9 @@ def draw_targets(crop: Crop, num_classes: int) -> dict[str, NDArray[np.float32]]
     counted[:, centres.max(0) > 0.1] = 1
     masks = np.stack(
         [
-            cv2.resize((crop.class_mask == k + 1).astype(np.float32), (cells, cells), interpolation=cv2.INTER_AREA)
+            cv2.resize(
+                (crop.class_mask == k + 1).astype(np.float32), (cells, cells), interpolation=cv2.INTER_AREA
+            )
             for k in range(num_classes)
         ]
     )

@@ -13,7 +13,9 @@ from inspect_vit.errors import ConfigError
 from inspect_vit.positions import alibi_2d
 
 
-def by_hand(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, bias: Tensor | None = None) -> Tensor:
+def by_hand(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, bias: Tensor | None = None
+) -> Tensor:
     """Attention written out row by row in float64."""
     q, k, v = q.double(), k.double(), v.double()
     out = torch.zeros_like(q)
@@ -44,7 +46,9 @@ def inputs(*, tokens: int = 9, dtype: torch.dtype = torch.float32) -> tuple[Tens
 @pytest.mark.parametrize("extra", ["nothing", "mask", "bias", "mask and bias"])
 def test_equals_a_float64_loop(backend: str, extra: str) -> None:
     q, k, v = inputs()
-    mask = torch.rand(2, 1, 9, 9, generator=torch.Generator().manual_seed(1)) > 0.4 if "mask" in extra else None
+    mask = (
+        torch.rand(2, 1, 9, 9, generator=torch.Generator().manual_seed(1)) > 0.4 if "mask" in extra else None
+    )
     if mask is not None:
         mask[1, 0, 3] = False  # one row that may attend to nothing
     bias = alibi_2d(2, 3, 3) if "bias" in extra else None
@@ -122,7 +126,9 @@ def test_flash_layout_puts_heads_after_tokens() -> None:
     assert torch.equal(flash_layout(flash_layout(q)), q)
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device: the flash kernel is not tested here")
+@pytest.mark.skipif(
+    not torch.cuda.is_available(), reason="no CUDA device: the flash kernel is not tested here"
+)
 def test_flash_kernel_agrees_with_sdpa() -> None:
     q, k, v = (t.cuda() for t in inputs(tokens=64, dtype=torch.bfloat16))
     torch.testing.assert_close(

@@ -33,13 +33,19 @@ def test_round_trip_is_bit_identical(tiny_checkpoint: Path, tmp_path: Path) -> N
     round_to_fp16(model)
     thresholds = {"with_reference": {"open": 0.25}, "without_reference": {"open": 0.5}}
     saved = save_checkpoint(
-        tmp_path / "a.safetensors", model, name="a", thresholds=thresholds, training={"epochs": 3, "note": "µ"}
+        tmp_path / "a.safetensors",
+        model,
+        name="a",
+        thresholds=thresholds,
+        training={"epochs": 3, "note": "µ"},
     )  # type: ignore[arg-type]
     loaded, metadata = load_checkpoint(tmp_path / "a.safetensors")
     assert metadata == saved
     assert metadata.thresholds == thresholds
     assert metadata.training == {"epochs": 3, "note": "µ"}
-    for (key, want), (other, got) in zip(model.state_dict().items(), loaded.state_dict().items(), strict=True):
+    for (key, want), (other, got) in zip(
+        model.state_dict().items(), loaded.state_dict().items(), strict=True
+    ):
         assert key == other
         assert torch.equal(want, got), key
     assert not loaded.training
@@ -50,7 +56,9 @@ def test_version_follows_the_weights(tiny_checkpoint: Path, tmp_path: Path) -> N
     model, metadata = load_checkpoint(tiny_checkpoint)
     with torch.no_grad():
         model.head.out.bias[0] += 0.5
-    again = save_checkpoint(tmp_path / "b.safetensors", model, name="b", thresholds=metadata.thresholds, training={})
+    again = save_checkpoint(
+        tmp_path / "b.safetensors", model, name="b", thresholds=metadata.thresholds, training={}
+    )
     assert again.version != metadata.version
     assert len(again.version) == 12
 
@@ -72,7 +80,9 @@ def test_a_wrong_shape_names_both(tiny_checkpoint: Path, tmp_path: Path) -> None
         tmp_path / "w.safetensors",
         metadata={HEADER_KEY: metadata.model_copy(update={"model": wider}).model_dump_json()},
     )
-    with pytest.raises(CheckpointError, match=r"head\.trunk\.0\.weight has shape \(64, 32, 3, 3\), wanted \(96,"):
+    with pytest.raises(
+        CheckpointError, match=r"head\.trunk\.0\.weight has shape \(64, 32, 3, 3\), wanted \(96,"
+    ):
         load_checkpoint(tmp_path / "w.safetensors")
 
 

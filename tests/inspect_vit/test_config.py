@@ -24,7 +24,9 @@ def test_a_typo_answers_with_its_path(nano: Path, tmp_path: Path) -> None:
 
 
 def test_head_dim_that_does_not_divide_names_the_nearest_sizes(nano: Path) -> None:
-    with pytest.raises(ConfigError, match=r"embed_dim 32.*head_dim 24.*use embed_dim 24 or 48, or head_dim 32"):
+    with pytest.raises(
+        ConfigError, match=r"embed_dim 32.*head_dim 24.*use embed_dim 24 or 48, or head_dim 32"
+    ):
         load_config(nano, ModelConfig, ["levels.0.head_dim=24"])
 
 

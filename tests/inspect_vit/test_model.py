@@ -19,11 +19,18 @@ from inspect_vit.model import HierarchicalViT, envelopes
 
 def small(**changes: object) -> ModelConfig:
     levels = (
-        PatchLevelConfig(patch_size=4, embed_dim=8, depth=1, head_dim=8, window=4, attn_drop=0.5, mlp_ratio=2),
+        PatchLevelConfig(
+            patch_size=4, embed_dim=8, depth=1, head_dim=8, window=4, attn_drop=0.5, mlp_ratio=2
+        ),
         PatchLevelConfig(patch_size=16, embed_dim=16, depth=1, head_dim=8, window=2, attn_drop=0.2),
         PatchLevelConfig(patch_size=32, embed_dim=16, depth=1, head_dim=16, window=0, attn_drop=0.1),
     )
-    values: dict[str, object] = {"class_names": ("a", "b"), "levels": levels, "head_width": 8, "size_multiple": 32}
+    values: dict[str, object] = {
+        "class_names": ("a", "b"),
+        "levels": levels,
+        "head_width": 8,
+        "size_multiple": 32,
+    }
     return ModelConfig.model_validate(values | changes)
 
 
@@ -116,7 +123,9 @@ def test_order_of_the_batch_does_not_matter(model: HierarchicalViT) -> None:
     flags = torch.tensor([1.0, 0.0, 1.0])
     order = [2, 0, 1]
     straight, turned = model(board, reference, flags), model(board[order], reference[order], flags[order])
-    torch.testing.assert_close(straight.head.centre_logits[order], turned.head.centre_logits, atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(
+        straight.head.centre_logits[order], turned.head.centre_logits, atol=1e-5, rtol=1e-4
+    )
     torch.testing.assert_close(straight.head.distances[order], turned.head.distances, atol=1e-4, rtol=1e-4)
 
 

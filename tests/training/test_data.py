@@ -53,7 +53,9 @@ def samples(tmp_path: Path) -> list[Sample]:
         paths = [tmp_path / f"{i}_{kind}.png" for kind in ("test", "temp")]
         for path, picture in zip(paths, (board, reference), strict=True):
             cv2.imwrite(str(path), picture)
-        out.append(Sample(paths[0], np.array(boxes, np.float32), tuple(labels), reference=paths[1], group=f"g{i}"))
+        out.append(
+            Sample(paths[0], np.array(boxes, np.float32), tuple(labels), reference=paths[1], group=f"g{i}")
+        )
     return out
 
 
@@ -85,7 +87,9 @@ def test_a_perfect_head_decodes_to_the_labels() -> None:
     blank = np.zeros((128, 128, 1), np.uint8)
     crop = Crop(blank, blank, blank[..., 0], boxes, labels, np.zeros((0, 4), np.float32))
     targets = {key: torch.from_numpy(value)[None] for key, value in draw_targets(crop, 2).items()}
-    head = HeadOutput(targets["centres"].clamp(1e-4, 1 - 1e-4).logit(), targets["distances"], targets["masks"])
+    head = HeadOutput(
+        targets["centres"].clamp(1e-4, 1 - 1e-4).logit(), targets["distances"], targets["masks"]
+    )
     calls = decode(head, stride=4, min_score=0.9)[0]
     order = np.argsort(calls.boxes[:, 0].numpy())
     np.testing.assert_allclose(calls.boxes.numpy()[order], boxes, atol=1e-3)
@@ -118,12 +122,16 @@ def test_every_sample_comes_once_in_each_pass(samples: list[Sample]) -> None:
 
 
 def test_references_are_dropped_in_the_asked_share(samples: list[Sample]) -> None:
-    shared = config().model_copy(update={"augment": config().augment.model_copy(update={"reference_drop": 0.4})})
+    shared = config().model_copy(
+        update={"augment": config().augment.model_copy(update={"reference_drop": 0.4})}
+    )
     flags = [float(DefectDataset(samples, shared, total_crops=300)[i]["has_reference"]) for i in range(300)]
     assert np.mean(flags) == pytest.approx(0.6, abs=0.09)
 
 
-def test_pictures_smaller_than_a_crop_are_continued_at_their_edge(samples: list[Sample], tmp_path: Path) -> None:
+def test_pictures_smaller_than_a_crop_are_continued_at_their_edge(
+    samples: list[Sample], tmp_path: Path
+) -> None:
     picture = np.full((50, 300, 3), 77, np.uint8)
     cv2.imwrite(str(tmp_path / "small.png"), picture)
     small = Sample(tmp_path / "small.png", np.zeros((0, 4), np.float32), (), group="s")

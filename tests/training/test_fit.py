@@ -46,7 +46,9 @@ def tree(tmp_path: Path) -> dict[str, object]:
         for x in range(8, 128, 24):
             reference[:, x : x + 10] = 255
         board, labels = reference.copy(), []
-        for kind, (column, y) in enumerate(zip((8 + 24, 18 + 48), rng.integers(20, 100, 2).tolist(), strict=True)):
+        for kind, (column, y) in enumerate(
+            zip((8 + 24, 18 + 48), rng.integers(20, 100, 2).tolist(), strict=True)
+        ):
             if kind == 0:
                 board[y : y + 8, column : column + 10] = 0
                 labels.append(f"{column - 6} {y - 8} {column + 16} {y + 16} 1")
@@ -68,7 +70,13 @@ def tree(tmp_path: Path) -> dict[str, object]:
     return {
         "name": "four-boards",
         "model": {"class_names": names, "levels": levels, "head_width": 32, "size_multiple": 64},
-        "data": {"root": str(data.parent), "val_groups": ["2"], "crop_size": 128, "workers": 0, "mosaic_share": 0.2},
+        "data": {
+            "root": str(data.parent),
+            "val_groups": ["2"],
+            "crop_size": 128,
+            "workers": 0,
+            "mosaic_share": 0.2,
+        },
         "augment": {"reference_drop": 0.2, "misalign_px": 1, "photometric_share": 0.1},
         "optim": {"lr": 4e-3, "warmup_steps": 5, "ema_decay": 0.95},
         "epochs": 8,
@@ -89,7 +97,10 @@ def test_overfits_four_boards_and_the_checkpoint_inspects(tree: dict[str, object
     found = evaluate(Inspector(path), training, with_reference=True, label="measure")
     report = summarise(*found, config.model.class_names)
     assert report["shipped"]["ap"] > 0.95
-    board, reference = (cv2.cvtColor(cv2.imread(str(p)), cv2.COLOR_BGR2RGB) for p in (training[0].image, training[0].reference))
+    board, reference = (
+        cv2.cvtColor(cv2.imread(str(p)), cv2.COLOR_BGR2RGB)
+        for p in (training[0].image, training[0].reference)
+    )
     result = Inspector(path).inspect(board, reference=reference)
     assert result.verdict == Verdict.FAIL
     assert sorted(d.label for d in result.defects) == ["open", "short"]
@@ -114,10 +125,21 @@ def steps(config: TrainConfig, out: Path, *, stop_after: int, total: int) -> dic
     size = config.batch_size
     order = [list(range(s * size, (s + 1) * size)) for s in range(trainee.step, stop_after)]
     train_steps(
-        trainee, DataLoader(dataset, batch_sampler=order), config, fabric, model, optimizer, after_step=lambda _: None
+        trainee,
+        DataLoader(dataset, batch_sampler=order),
+        config,
+        fabric,
+        model,
+        optimizer,
+        after_step=lambda _: None,
     )
     save_state(out / STATE, trainee, config)
-    return {k: v.clone() for k, v in (trainee.model.state_dict() | {f"ema.{k}": v for k, v in trainee.ema.module.state_dict().items()}).items()}
+    return {
+        k: v.clone()
+        for k, v in (
+            trainee.model.state_dict() | {f"ema.{k}": v for k, v in trainee.ema.module.state_dict().items()}
+        ).items()
+    }
 
 
 def test_an_interrupted_run_equals_an_unbroken_one(tree: dict[str, object], tmp_path: Path) -> None:
@@ -135,10 +157,24 @@ def test_kill_9_and_the_same_command_go_on(tree: dict[str, object], project: Pat
     tree |= {"epochs": 40, "devices": 2}
     (tmp_path / "run.yaml").write_text(yaml.safe_dump(tree))
     out = tmp_path / "run"
-    command = [sys.executable, "-m", "inspect_vit.cli", "train", "--config", str(tmp_path / "run.yaml"), "--out", str(out)]
+    command = [
+        sys.executable,
+        "-m",
+        "inspect_vit.cli",
+        "train",
+        "--config",
+        str(tmp_path / "run.yaml"),
+        "--out",
+        str(out),
+    ]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     first = subprocess.Popen(
-        command, cwd=project, env=environment, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        command,
+        cwd=project,
+        env=environment,
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     deadline = time.monotonic() + 240
     while not (out / STATE).exists() and time.monotonic() < deadline and first.poll() is None:
@@ -147,7 +183,9 @@ def test_kill_9_and_the_same_command_go_on(tree: dict[str, object], project: Pat
     first.wait()
     assert (out / STATE).exists()
     assert not (out / "four-boards.safetensors").exists()
-    second = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, timeout=280)
+    second = subprocess.run(
+        command, cwd=project, env=environment, capture_output=True, text=True, timeout=280
+    )
     assert second.returncode == 0, second.stderr
     assert "four-boards.safetensors" in second.stdout
     logged = [json.loads(line)["step"] for line in (out / LOG).read_text().splitlines()]
@@ -158,7 +196,9 @@ def test_kill_9_and_the_same_command_go_on(tree: dict[str, object], project: Pat
 def test_a_state_of_another_configuration_is_refused(tree: dict[str, object], tmp_path: Path) -> None:
     config = config_of(tree, epochs=1)
     fit(config, out=tmp_path / "run")
-    with pytest.raises(ConfigError, match="left by a run with another configuration; use another --out, or --fresh"):
+    with pytest.raises(
+        ConfigError, match="left by a run with another configuration; use another --out, or --fresh"
+    ):
         fit(config_of(tree, epochs=2), out=tmp_path / "run")
     fit(config_of(tree, epochs=2), out=tmp_path / "run", fresh=True)
 
