@@ -4,7 +4,7 @@
 
 All candidates are untrained, take one 640x640 board with its reference, and run in turn within one process,
 so that the ratios hold whatever else the machine does; times are medians. A rival's ONNX file is made
-elsewhere: its package is no dependency. Needs the `export` extra (OpenVINO). bf16 is timed where the CPU has it.
+elsewhere: its package is no dependency. Needs the `export` extra (OpenVINO).
 """
 
 from __future__ import annotations

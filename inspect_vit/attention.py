@@ -59,7 +59,7 @@ def attention_weights(
     q: Tensor, k: Tensor, *, mask: Tensor | None = None, bias: Tensor | None = None
 ) -> Tensor:
     """The weights that `attend` applies, for the query rows given: (B, H, N, M) of at least float32."""
-    scores = (q * q.shape[-1] ** -0.5) @ k.transpose(-2, -1)
+    scores: Tensor = (q * q.shape[-1] ** -0.5) @ k.transpose(-2, -1)
     scores = scores if scores.dtype == torch.float64 else scores.float()
     if bias is not None:
         scores = scores + bias
@@ -116,7 +116,7 @@ def _flash(
         )
     if not _flash_installed():
         raise ConfigError("attention backend flash needs the package flash-attn; install inspect-vit[gpu]")
-    from flash_attn import flash_attn_func  # type: ignore[import-not-found]
+    from flash_attn import flash_attn_func
 
     out: Tensor = flash_attn_func(flash_layout(q), flash_layout(k), flash_layout(v), dropout_p=dropout)
     return flash_layout(out)

@@ -19,7 +19,7 @@ SILENT_BELOW = 0.25
 ATTENTION_RANGE = (0.25, 64.0)
 """Attention, in multiples of uniform, at the two ends of its logarithmic scale."""
 GATE_POWER = 2.0
-"""Shares are raised to this before colours are mixed: real ones lie close, and plain mixes look alike."""
+"""Shares are raised to this before colours are mixed: real ones lie close, plain mixes look alike."""
 
 LEVEL_COLOURS: dict[str, tuple[int, int, int]] = {
     "4": (230, 159, 0),

@@ -48,6 +48,7 @@ class DefectHead(nn.Module):
     def initialise(self) -> None:
         """Rare-class bias of Lin et al. 2017, section 4.1, and boxes of a typical size."""
         nn.init.normal_(self.out.weight, std=0.01)
+        assert self.out.bias is not None
         with torch.no_grad():
             self.out.bias.fill_(-math.log(99.0))
             self.out.bias[self.num_classes : self.num_classes + 4] = math.log(

@@ -1,8 +1,7 @@
 """Building blocks of the hierarchy.
 
 Shape letters: B batch, C channels, h, w token rows and columns, G windows, N tokens of a window, H heads,
-D head_dim. Grids are (B, C, h, w) tensors kept in channels-last memory, so that tokens (B, h, w, C) are a view
-and not a copy.
+D head_dim. Grids are (B, C, h, w) tensors in channels-last memory: tokens (B, h, w, C) are a view.
 """
 
 from __future__ import annotations
@@ -66,7 +65,8 @@ class LevelAttention(nn.Module):
 
     def _heads(self, x: Tensor) -> Tensor:
         """(G, N, C) to (G, H, N, D)."""
-        return x.unflatten(-1, (self.num_heads, self.head_dim)).transpose(1, 2)
+        heads: Tensor = x.unflatten(-1, (self.num_heads, self.head_dim)).transpose(1, 2)
+        return heads
 
     def _queries_keys(self, x: Tensor) -> tuple[Tensor, Tensor]:
         return self.q_norm(self._heads(self.w_q(x))), self.k_norm(self._heads(self.w_k(x)))
@@ -134,7 +134,7 @@ class Level(nn.Module):
     def forward(self, grid: Tensor, *, want_attention: bool = False) -> tuple[Tensor, Tensor | None]:
         """Encode a grid.
 
-        grid: (B, C, h, w). Returns the same shape and, if asked, attention received in the last block (B, 1, h, w).
+        grid: (B, C, h, w). Returns the same shape and, if asked, the last block's attention (B, 1, h, w).
         """
         rows, columns = grid.shape[2:]
         window = self.config.window
@@ -155,7 +155,7 @@ class Level(nn.Module):
 
 
 class GatedOutputFusion(nn.Module):
-    """out = g * W_o_high(high) + (1 - g) * up(W_o_low(low)), g = sigmoid(W_g [high, low]), per token and channel.
+    """out = g * W_o_high(high) + (1 - g) * up(W_o_low(low)), g = sigmoid(W_g [high, low]) by token, channel.
 
     Everything linear in `low` is computed on its own grid and then enlarged, which is the same and cheaper.
     """

@@ -115,14 +115,14 @@ def normalise(pixels: Tensor, config: ModelConfig) -> Tensor:
 
 
 def gate_shares(gate4: Tensor, gate16: Tensor) -> Tensor:
-    """Channel means of the gates as shares (B, 3, h, w) of the levels: g4, (1 - g4) g16, (1 - g4)(1 - g16)."""
+    """Channel means of the gates as shares (B, 3, h, w): g4, (1 - g4) g16, (1 - g4)(1 - g16)."""
     g4 = gate4.mean(1, keepdim=True)
     g16 = enlarge(gate16.mean(1, keepdim=True), gate4.shape[2], gate4.shape[3])
     return torch.cat([g4, (1 - g4) * g16, (1 - g4) * (1 - g16)], 1)
 
 
 def envelopes(board: Tensor, reference: Tensor, radii: tuple[int, ...]) -> list[Tensor]:
-    """What lies outside the reference's tolerance: max(0, board - dilated), max(0, eroded - board), by radius.
+    """What lies outside the reference's envelope: max(0, board - dilated), max(0, eroded - board), by radius.
 
     Both are zero wherever a shift of the reference by up to that many px can explain the board.
     """

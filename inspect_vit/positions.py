@@ -19,7 +19,7 @@ class PositionCode(nn.Module):
 
     `conv` is the conditional code of CPVT (Chu et al. 2021, section 3.3): a 3x3 depthwise convolution, which
     also carries information over window borders. `sincos` is Vaswani et al. 2017, section 3.5, half of the
-    channels per axis. `log-scan` adds log(row + 1) times a learned vector: rows of a line-scan camera are time.
+    channels per axis. `log-scan` adds log(row + 1) times a learned vector: a line-scan camera's time.
     """
 
     def __init__(self, kind: PositionKind, embed_dim: int) -> None:

@@ -77,7 +77,7 @@ class DefectDataset(Dataset[dict[str, Tensor]]):
         half = self.config.data.crop_size // 2
         others = rng.integers(len(self.samples), size=3).tolist()
         tiles = [self._crop(i, rng, half) for i in (self._sample_of(index), *others)]
-        offsets = [np.float32((x, y, x, y)) for y in (0, half) for x in (0, half)]
+        offsets = [np.array((x, y, x, y), np.float32) for y in (0, half) for x in (0, half)]
 
         def joined(pictures: list[Picture]) -> Picture:
             return np.vstack([np.hstack(pictures[:2]), np.hstack(pictures[2:])])
@@ -97,12 +97,7 @@ class DefectDataset(Dataset[dict[str, Tensor]]):
         height, width = board.shape[:2]
         bottom, right = max(size - height, 0), max(size - width, 0)
         if bottom or right:
-            board, reference, class_mask = (
-                cv2.copyMakeBorder(p, 0, bottom, 0, right, cv2.BORDER_REPLICATE).reshape(
-                    height + bottom, width + right, *p.shape[2:]
-                )
-                for p in (board, reference, class_mask)
-            )
+            board, reference, class_mask = (_extend(p, bottom, right) for p in (board, reference, class_mask))
         room = np.array([board.shape[1] - size, board.shape[0] - size])
         corner = rng.integers(room + 1)
         if len(sample.boxes) and rng.random() < self.config.data.defect_share:
@@ -111,7 +106,7 @@ class DefectDataset(Dataset[dict[str, Tensor]]):
             corner = np.clip(centre - size * rng.uniform(0.15, 0.85, 2), 0, room).astype(np.int64)
         x, y = corner.tolist()
         view = np.s_[y : y + size, x : x + size]
-        moved = sample.boxes - np.float32((x, y, x, y))
+        moved = sample.boxes - np.array((x, y, x, y), np.float32)
         clipped = np.clip(moved, 0, size)
         shares = _area(clipped) / np.maximum(_area(moved), 1e-6)
         inside, cut = shares >= VISIBLE_SHARE, (shares > 0) & (shares < VISIBLE_SHARE)
@@ -152,6 +147,12 @@ class DefectDataset(Dataset[dict[str, Tensor]]):
             opened = _open_2x2(difference.astype(np.uint8)) > 0
             mask[view][opened if opened.any() else np.ones_like(opened)] = value
         return mask
+
+
+def _extend(picture: Picture, bottom: int, right: int) -> Picture:
+    """Repeat the last row and column that many times."""
+    channels = [(0, 0)] * (picture.ndim - 2)
+    return np.pad(picture, ((0, bottom), (0, right), *channels), mode="edge")
 
 
 def _open_2x2(mask: Picture) -> Picture:

@@ -74,7 +74,7 @@ def fit(config: TrainConfig, *, out: Path, fresh: bool = False) -> Path:
         f"{len(training)} training and {len(validation)} validation pictures; {config.devices} x "
         f"{'GPU' if use_gpu else 'CPU'}, {precision}"
     )
-    fabric.launch(_train, config, out)
+    fabric.launch(cast(Any, _train), config, out)
     return _finish(
         config, training, validation, out, minutes=(time.monotonic() - start) / 60, precision=precision
     )
@@ -221,7 +221,7 @@ def _total_steps(config: TrainConfig, num_samples: int) -> int:
 def _keep_freed_memory() -> None:
     """Let the C allocator of the training processes keep memory in large pages instead of giving it back.
 
-    Activations come and go many times a second; page faults cost up to a third of a step (benchmarks/step.py).
+    Activations come and go many times a second; page faults slow a step down (benchmarks/step.py).
     """
     os.environ.setdefault("MALLOC_TRIM_THRESHOLD_", "8000000000")
     os.environ.setdefault("MALLOC_MMAP_THRESHOLD_", "8000000000")

@@ -40,7 +40,7 @@ def box_loss(distances: Tensor, wanted: Tensor, weights: Tensor) -> Tensor:
 
 
 def mask_loss(logits: Tensor, shares: Tensor, counted: Tensor) -> Tensor:
-    """Focal cross-entropy (Lin et al. 2017, gamma 2) against the share of a cell that is defect, per such cell.
+    """Focal cross-entropy (Lin et al. 2017, gamma 2) against the share of a cell that is defect, per cell.
 
     logits, shares: (B, K, s, s). counted: (B, 1, s, s) of 0 or 1.
     """

@@ -62,5 +62,5 @@ def load_state(path: Path, trainee: Trainee, config: TrainConfig) -> None:
 def bf16_is_native() -> bool:
     """Whether this machine computes bf16 in hardware: elsewhere it is many times slower than float32."""
     if torch.cuda.is_available():
-        return torch.cuda.is_bf16_supported(including_emulation=False)
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())

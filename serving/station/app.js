@@ -11,12 +11,13 @@ const LAYERS = [
   { name: "Reference", link: (links) => links.reference && `${links.reference}?format=png` },
   { name: "Defect map", link: (links) => `${links.defect_map}?style=colour` },
   { name: "Overlay", link: (links) => links.overlay, drawsBoxes: true },
-  { name: "Attention 4", link: (links) => `${links.attention}?level=4`, waiting: COMPUTING },
-  { name: "16", link: (links) => `${links.attention}?level=16`, waiting: COMPUTING },
-  { name: "32", link: (links) => `${links.attention}?level=32`, waiting: COMPUTING },
+  { name: "Attention 4 px", link: (links) => `${links.attention}?level=4`, waiting: COMPUTING },
+  { name: "16 px", link: (links) => `${links.attention}?level=16`, waiting: COMPUTING },
+  { name: "32 px", link: (links) => `${links.attention}?level=32`, waiting: COMPUTING },
   { name: "Gate", link: (links) => links.gate },
 ];
-const FIRST_LAYER = 2;
+const FIRST_LAYER = 3;
+const FIRST_OPACITY = 90;
 
 const byId = (id) => document.getElementById(id);
 const files = { image: null, reference: null };
@@ -88,8 +89,8 @@ async function show(report) {
   history.replaceState(null, "", `#${report.id}`);
   showAnswer(report, select);
   byId("model").textContent = `${report.model.name} ${report.model.version}`;
-  const took = (report.timings_ms.inference ?? 0).toFixed(0);
-  say(`${report.serial ?? size(report.image)}: ${report.verdict}, ${took} ms`);
+  const took = ((report.timings_ms.inference ?? 0) / 1000).toFixed(2);
+  say(`${report.serial ?? size(report.image)}: ${report.verdict}, inspected in ${took} s`);
   markOpened();
   layerButtons().forEach((button, index) => {
     button.disabled = index > 0 && !LAYERS[index].link(report.links);
@@ -188,11 +189,14 @@ function setFile(field, file) {
   byId("inspect").disabled = !files.image;
 }
 
-function wireDrop(field) {
-  const drop = byId(`drop-${field}`);
+function wireFile(field) {
   const input = byId(field);
-  drop.dataset.empty = drop.querySelector("small").textContent;
+  byId(`drop-${field}`).dataset.empty = byId(`drop-${field}`).querySelector("small").textContent;
   input.addEventListener("change", () => input.files.length && setFile(field, input.files[0]));
+  wireDrop(byId(`drop-${field}`), field);
+}
+
+function wireDrop(drop, field) {
   drop.addEventListener("dragover", (event) => {
     event.preventDefault();
     drop.classList.add("over");
@@ -254,8 +258,9 @@ function wireKeys() {
 }
 
 function wire() {
-  wireDrop("image");
-  wireDrop("reference");
+  wireFile("image");
+  wireFile("reference");
+  wireDrop(byId("stage"), "image");
   byId("layers").append(
     ...LAYERS.map((layer, index) =>
       element(
@@ -282,7 +287,7 @@ function wire() {
   byId("zoom-in").addEventListener("click", () => viewer.zoom(1.4));
   byId("zoom-out").addEventListener("click", () => viewer.zoom(1 / 1.4));
   for (const type of ["dragover", "drop"]) window.addEventListener(type, (event) => event.preventDefault());
-  setOpacity(75);
+  setOpacity(FIRST_OPACITY);
   wireKeys();
 }
 
