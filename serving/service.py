@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
+import threading
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
@@ -37,6 +40,8 @@ if TYPE_CHECKING:
 
 REQUEST_TIMEOUT_S = 600
 """The framework cuts a request off after this; the queue answers 503 long before."""
+
+SUPERVISOR_CHECK_S = 1.0
 
 ANSWERS: dict[type[Exception], tuple[int, str]] = {
     ImageTooLargeError: (413, ImageTooLargeError.code),
@@ -133,6 +138,14 @@ def _log_to_stderr() -> None:
         ours.propagate = False
 
 
+def _end_with_supervisor(supervisor: int) -> None:
+    """A supervisor that is killed cannot stop its worker, which would hold the port for ever."""
+    while os.getppid() == supervisor:
+        time.sleep(SUPERVISOR_CHECK_S)
+    logger.error("the supervisor is gone; the worker ends")
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
 @bentoml.asgi_app(app, path="/")
 @bentoml.service(
     name="inspect_vit",
@@ -151,6 +164,8 @@ class InspectionService:
         from serving.backend import Backend
 
         _log_to_stderr()
+        if bentoml.server_context.worker_index is not None:
+            threading.Thread(target=_end_with_supervisor, args=(os.getppid(),), daemon=True).start()
         self.backend: Backend = Backend(from_environment(os.environ))
         app.state.backend = self.backend
         metadata = self.backend.engine.metadata

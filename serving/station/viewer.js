@@ -150,11 +150,13 @@ export class Viewer {
         box.setAttribute("y", top);
         box.setAttribute("width", Math.max(right - left, 1));
         box.setAttribute("height", Math.max(bottom - top, 1));
+        const halo = box.cloneNode();
+        halo.classList.add("halo"); // dark around light: seen on every ground
         const number = document.createElementNS(SVG, "text");
         number.setAttribute("x", left);
         number.setAttribute("y", top);
         number.textContent = defect.id;
-        group.append(box, number);
+        group.append(halo, box, number);
         group.addEventListener("click", () => this.onSelect(defect.id));
         return group;
       }),

@@ -242,15 +242,16 @@ def test_serve_inspects_the_sample_and_keeps_serving_until_interrupted(
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     options = ["--checkpoint", str(tiny_checkpoint), "--port", str(port), "--sample", "data_samples"]
-    server = subprocess.Popen(
-        [sys.executable, "-m", "inspect_vit.cli", "serve", *options],
-        cwd=project,
-        env={**os.environ, "INSPECT_VIT_HOME": str(tmp_path)},
-        stdout=subprocess.PIPE,
-        stderr=(tmp_path / "log").open("wb"),
-        text=True,
-        start_new_session=True,
-    )
+    with (tmp_path / "log").open("wb") as log:
+        server = subprocess.Popen(
+            [sys.executable, "-m", "inspect_vit.cli", "serve", *options],
+            cwd=project,
+            env={**os.environ, "INSPECT_VIT_HOME": str(tmp_path)},
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+            start_new_session=True,
+        )
     assert server.stdout is not None
     try:
         lines = []

@@ -28,9 +28,16 @@ class Server:
     home: Path
     log: Path
 
+    def worker(self) -> int:
+        """Process id of the worker, which has a process group of its own."""
+        supervisor = self.process.pid
+        (worker,) = Path(f"/proc/{supervisor}/task/{supervisor}/children").read_text().split()
+        return int(worker)
+
     def kill(self) -> None:
         """As a power cut would: supervisor and worker, at once, without a word."""
-        os.killpg(self.process.pid, signal.SIGKILL)
+        for process in (self.process.pid, self.worker()):
+            os.kill(process, signal.SIGKILL)
         self.process.wait(timeout=20)
         self.client.close()
 
@@ -38,7 +45,7 @@ class Server:
         if self.process.poll() is None:
             os.kill(self.process.pid, signal.SIGTERM)
             try:
-                self.process.wait(timeout=30)
+                self.process.wait(timeout=60)
             finally:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(self.process.pid, signal.SIGKILL)
