@@ -10,7 +10,7 @@ install: .venv/installed
 	@$(PYTHON) -c '$(SUPPORTED)' || { echo 'inspect-vit needs Python 3.11 to 3.13; name one: make PYTHON=python3.12' >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' || { echo 'Python lacks venv; on Debian or Ubuntu: apt-get install python3-venv' >&2; exit 1; }
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --disable-pip-version-check --quiet --editable '.[dev]'
+	$(BIN)/pip install --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
 run: install

@@ -28,6 +28,8 @@ class DataConfig(Frozen):
     )
     mosaic_share: float = Field(0.6, ge=0.0, le=1.0, description="share of crops tiled from 2x2 boards")
     mosaic_until: float = Field(0.75, ge=0.0, le=1.0, description="part of the run after which mosaics stop")
+    zoom_share: float = Field(0.0, ge=0.0, le=1.0, description="share of crops and tiles that are resized")
+    zoom: tuple[float, float] = Field((0.8, 1.6), description="smallest and largest enlargement of those")
     cache_mb: int = Field(2000, ge=0, description="decoded pictures kept in memory, per loader process")
     workers: int = Field(1, ge=0, description="loader processes per training process")
 
@@ -80,6 +82,8 @@ class TrainConfig(Frozen):
 
     @model_validator(mode="after")
     def _sizes_fit(self) -> Self:
+        if not 0 < self.data.zoom[0] <= self.data.zoom[1]:
+            raise ValueError(f"data.zoom {list(self.data.zoom)} must be two rising numbers above 0")
         if self.batch_size % self.devices:
             raise ValueError(f"batch_size {self.batch_size} must be a multiple of devices {self.devices}")
         if self.data.crop_size % self.model.size_multiple:

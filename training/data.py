@@ -92,27 +92,34 @@ class DefectDataset(Dataset[dict[str, Tensor]]):
         )
 
     def _crop(self, number: int, rng: np.random.Generator, size: int) -> Crop:
-        sample = self.samples[number]
+        """A square of `size` px out of one sample, placed on a defect and enlarged in the asked shares."""
+        sample, data = self.samples[number], self.config.data
         board, reference, class_mask = self._load(number)
-        height, width = board.shape[:2]
-        bottom, right = max(size - height, 0), max(size - width, 0)
+        zoom = float(rng.uniform(*data.zoom)) if rng.random() < data.zoom_share else 1.0
+        side = round(size / zoom)
+        bottom, right = max(side - board.shape[0], 0), max(side - board.shape[1], 0)
         if bottom or right:
             board, reference, class_mask = (_extend(p, bottom, right) for p in (board, reference, class_mask))
-        room = np.array([board.shape[1] - size, board.shape[0] - size])
+        room = np.array([board.shape[1] - side, board.shape[0] - side])
         corner = rng.integers(room + 1)
-        if len(sample.boxes) and rng.random() < self.config.data.defect_share:
+        if len(sample.boxes) and rng.random() < data.defect_share:
             box = sample.boxes[rng.integers(len(sample.boxes))]
             centre = (box[:2] + box[2:]) / 2
-            corner = np.clip(centre - size * rng.uniform(0.15, 0.85, 2), 0, room).astype(np.int64)
+            corner = np.clip(centre - side * rng.uniform(0.15, 0.85, 2), 0, room).astype(np.int64)
         x, y = corner.tolist()
-        view = np.s_[y : y + size, x : x + size]
-        moved = sample.boxes - np.array((x, y, x, y), np.float32)
+        view = np.s_[y : y + side, x : x + side]
+        moved = (sample.boxes - np.array((x, y, x, y), np.float32)) * (size / side)
         clipped = np.clip(moved, 0, size)
         shares = _area(clipped) / np.maximum(_area(moved), 1e-6)
         inside, cut = shares >= VISIBLE_SHARE, (shares > 0) & (shares < VISIBLE_SHARE)
         labels = np.array([self._classes[name] for name in sample.labels], np.int64)
         return Crop(
-            board[view], reference[view], class_mask[view], clipped[inside], labels[inside], clipped[cut]
+            _resize(board[view], size, cv2.INTER_LINEAR),
+            _resize(reference[view], size, cv2.INTER_LINEAR),
+            _resize(class_mask[view], size, cv2.INTER_NEAREST),
+            clipped[inside],
+            labels[inside],
+            clipped[cut],
         )
 
     def _load(self, number: int) -> tuple[Picture, Picture, Picture]:
@@ -147,6 +154,14 @@ class DefectDataset(Dataset[dict[str, Tensor]]):
             opened = _open_2x2(difference.astype(np.uint8)) > 0
             mask[view][opened if opened.any() else np.ones_like(opened)] = value
         return mask
+
+
+def _resize(picture: Picture, size: int, interpolation: int) -> Picture:
+    """A square picture at another size; channels stay."""
+    if picture.shape[0] == size:
+        return picture
+    resized = cv2.resize(picture, (size, size), interpolation=interpolation)
+    return resized.reshape(size, size, *picture.shape[2:]).astype(np.uint8, copy=False)
 
 
 def _extend(picture: Picture, bottom: int, right: int) -> Picture:

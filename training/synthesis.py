@@ -7,24 +7,24 @@ its own way. In pictures copper is black (0) and laminate white (255), as in Dee
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from inspect_vit.results import BoxXyxy
-from training.artwork import Mask, Points, make_board
+from training.artwork import Mask, Points
 
 BOX_MARGIN_PX = 10
 """Boxes are this much wider than the mask on each side: the median margin of DeepPCB's annotators."""
 MIN_PIECE_PX = 80
 """An open leaves at least this much copper on both sides: what it cuts off is a conductor, not a crumb."""
 MIN_DEPTH_PX = 4.0
+MARGIN_PX = 3
+"""A defect that is neither open nor short stays what it is when it grows by this much: no hair decides."""
 TRIES = 60
 
 
@@ -113,64 +113,6 @@ def scan(copper: Mask, rng: np.random.Generator, *, shift_px: float = 0.5) -> Ma
     return np.asarray(soft + slow + 0.05 * noise[1] > 0.5)
 
 
-def write_samples(
-    folder: str | Path,
-    *,
-    seeds: Sequence[int],
-    good: int = 1,
-    defects: tuple[int, int] = (5, 8),
-    size: int = 640,
-) -> list[Path]:
-    """Write NAME_test.png and NAME_temp.png per seed, and annotations.coco.json; return what was written.
-
-    Args:
-        good: the last this many boards get no defects.
-        defects: least and most defects on each of the others.
-    """
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    images: list[dict[str, Any]] = []
-    annotations: list[dict[str, Any]] = []
-    written: list[Path] = []
-    for number, seed in enumerate(seeds, start=1):
-        board, rng = make_board(seed, size), np.random.default_rng([seed, 1])
-        count = 0 if number > len(seeds) - good else int(rng.integers(defects[0], defects[1] + 1))
-        reference = scan(board.copper, rng)
-        drawn = draw_defects(scan(board.copper, rng), rng, count)
-        names = [f"board_{number:02d}_{part}.png" for part in ("test", "temp")]
-        for name, copper in zip(names, (drawn.copper, reference), strict=True):
-            written.append(folder / name)
-            cv2.imwrite(str(folder / name), np.where(copper, 0, 255).astype(np.uint8))
-        images.append(
-            {
-                "id": number,
-                "file_name": names[0],
-                "reference": names[1],
-                "width": size,
-                "height": size,
-                "seed": seed,
-                "style": board.style,
-            }
-        )
-        for box, label, mask in zip(drawn.boxes.tolist(), drawn.labels, drawn.masks, strict=True):
-            annotations.append(
-                {
-                    "id": len(annotations) + 1,
-                    "image_id": number,
-                    "category_id": list(DEFECT_KINDS).index(label) + 1,
-                    "bbox": [box[0], box[1], box[2] - box[0], box[3] - box[1]],
-                    "area": int(mask.sum()),
-                    "segmentation": {"size": [size, size], "counts": _run_lengths(mask)},
-                    "iscrowd": 0,
-                }
-            )
-    categories = [{"id": i, "name": label} for i, label in enumerate(DEFECT_KINDS, start=1)]
-    labels_path = folder / "annotations.coco.json"
-    tree = {"images": images, "annotations": annotations, "categories": categories}
-    labels_path.write_text(json.dumps(tree, indent=1) + "\n", encoding="utf-8")
-    return [*written, labels_path]
-
-
 def _draw_one(
     copper: Mask, taken: Mask, rng: np.random.Generator, kind: DefectKind, size_px: tuple[int, int]
 ) -> Mask | None:
@@ -181,6 +123,7 @@ def _draw_one(
     sites[taken] = False
     rows, columns = np.nonzero(sites)
     before = _count_pieces(copper)
+    margin = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * MARGIN_PX + 1, 2 * MARGIN_PX + 1))
     for _ in range(TRIES if len(rows) else 0):
         pick = int(rng.integers(len(rows)))
         mask = _stroke(depth, rng, (int(columns[pick]), int(rows[pick])), kind, size_px) & material
@@ -191,9 +134,12 @@ def _draw_one(
             continue
         if kind.site == "inward" and depth[mask].max() < MIN_DEPTH_PX:
             continue
-        after = _count_pieces(copper ^ mask)
-        if after[0] - before[0] != kind.pieces or kind.voids not in (None, after[1] - before[1]):
+        if not _does(kind, before, _count_pieces(copper ^ mask)):
             continue
+        if kind.site != "across":
+            grown = (cv2.dilate(mask.astype(np.uint8), margin) > 0) & material
+            if not _does(kind, before, _count_pieces(copper ^ grown)):
+                continue
         if kind.removes and kind.site == "across" and _smallest_piece_px(copper, mask) < MIN_PIECE_PX:
             continue
         return np.asarray(mask)
@@ -207,7 +153,7 @@ def _sites(material: Mask, depth: NDArray[np.float32], kind: DefectKind, size_px
         return np.asarray(ridge & (depth > 1.5) & (depth < size_px[1] / 2))
     if kind.site == "inward":
         return np.asarray(material & (depth < 1.5))
-    return np.asarray(depth > 4.0)
+    return np.asarray(depth > MARGIN_PX + 2.0)
 
 
 def _stroke(
@@ -263,6 +209,12 @@ def _count_pieces(copper: Mask) -> tuple[int, int]:
     return pieces, voids
 
 
+def _does(kind: DefectKind, before: tuple[int, int], after: tuple[int, int]) -> bool:
+    """Whether (pieces, voids) changed as this kind of defect changes them."""
+    pieces, voids = after[0] - before[0], after[1] - before[1]
+    return pieces == kind.pieces and kind.voids in (None, voids)
+
+
 def _smallest_piece_px(copper: Mask, mask: Mask) -> int:
     """Area of the smallest piece that is left of the net under `mask`."""
     nets = cv2.connectedComponents(copper.astype(np.uint8), connectivity=8)[1]
@@ -285,10 +237,3 @@ def _box_around(mask: Mask) -> BoxXyxy:
 
 def _on_border(mask: Mask) -> bool:
     return bool(mask[:3].any() or mask[-3:].any() or mask[:, :3].any() or mask[:, -3:].any())
-
-
-def _run_lengths(mask: Mask) -> list[int]:
-    """COCO's uncompressed run lengths: column by column, zeros first."""
-    flat = np.concatenate([[False], mask.ravel(order="F"), [False]])
-    edges = np.flatnonzero(flat[1:] != flat[:-1])
-    return np.diff(np.concatenate([[0], edges, [mask.size]])).tolist() if len(edges) else [mask.size]

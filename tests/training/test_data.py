@@ -141,6 +141,25 @@ def test_pictures_smaller_than_a_crop_are_continued_at_their_edge(
     assert float(item["has_reference"]) == 0
 
 
+def test_zoomed_crops_carry_their_boxes_along(samples: list[Sample]) -> None:
+    dataset = DefectDataset(
+        samples, config(zoom_share=1.0, zoom=(2.0, 2.0), mosaic_share=0.0, defect_share=1.0), total_crops=100
+    )
+    found = 0
+    for index in range(20):
+        item = dataset[index]
+        for label, row, column in (item["centres"] == 1).nonzero().tolist():
+            y, x = 4 * row + 2, 4 * column + 2
+            if min(y, x, 127 - y, 127 - x) < 30:
+                continue
+            found += 1
+            left, top, right, bottom = item["distances"][:, row, column].tolist()
+            assert (right + left, bottom + top) == (48, 48)
+            patch = item["board"][0, y - 8 : y + 8, x - 8 : x + 8]
+            assert (patch == (255, 0)[label]).float().mean() > 0.8
+    assert found > 5
+
+
 def test_fingerprint_follows_labels(samples: list[Sample]) -> None:
     assert fingerprint(samples) == fingerprint(samples)
     assert fingerprint(samples) != fingerprint(samples[1:])

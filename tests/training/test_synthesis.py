@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from training.artwork import STYLES, Mask, make_board
 from training.formats.deeppcb import CLASS_NAMES
-from training.synthesis import BOX_MARGIN_PX, DEFECT_KINDS, draw_defects, scan, write_samples
+from training.samples import write_samples
+from training.synthesis import BOX_MARGIN_PX, DEFECT_KINDS, draw_defects, scan
 
 SIZE = 320
 
@@ -58,6 +59,10 @@ def test_a_defect_is_what_its_label_says(label: str) -> None:
         before = good
         for mask in drawn.masks:
             assert true_class(before, mask) == label
+            if label not in ("open", "short"):
+                near = cv2.dilate(mask.astype(np.uint8), np.ones((5, 5), np.uint8)) > 0
+                grown = near & (before == before[mask][0])
+                assert true_class(before, grown) == label, "two pixels more do not change the class"
             before = before ^ mask
         assert np.array_equal(before, drawn.copper), "the masks are exactly what was changed"
 
