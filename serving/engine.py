@@ -12,7 +12,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from inspect_vit.errors import ImageError
 from inspect_vit.image_io import read_image
+from inspect_vit.intake import with_reference_faults
 from inspect_vit.results import InspectionResult, IntakeReport
 from serving.config import ServingConfig
 from serving.errors import BusyError, ClientGoneError, FieldError
@@ -124,7 +125,7 @@ class Engine:
             golden = None
             if reference is not None:
                 golden, golden_intake = await self.decode(reference, field="reference")
-                intake = _with_reference_faults(intake, golden_intake)
+                intake = with_reference_faults(intake, golden_intake)
                 if golden.shape != pixels.shape:
                     raise FieldError(
                         f"reference: {_size(golden)}, wanted the size of the image, {_size(pixels)}",
@@ -201,12 +202,3 @@ class _StageClock:
         now = time.perf_counter()
         self.spent_ms[stage] = (now - self._last) * 1000.0
         self._last = now
-
-
-def _with_reference_faults(intake: IntakeReport, reference: IntakeReport) -> IntakeReport:
-    """A board cannot be inspected against a reference that shows nothing."""
-    return replace(
-        intake,
-        warnings=intake.warnings + tuple(f"reference: {warning}" for warning in reference.warnings),
-        errors=intake.errors + tuple(f"reference: {error}" for error in reference.errors),
-    )

@@ -25,7 +25,7 @@ MIN_PIECE_PX = 80
 MIN_DEPTH_PX = 4.0
 MARGIN_PX = 3
 """A defect that is neither open nor short stays what it is when it grows by this much: no hair decides."""
-TRIES = 60
+TRIES = 200
 
 
 @dataclass(frozen=True)
@@ -133,6 +133,8 @@ def _draw_one(
         if not size_px[0] <= max(width, height) <= size_px[1]:
             continue
         if kind.site == "inward" and depth[mask].max() < MIN_DEPTH_PX:
+            continue
+        if kind.site == "inside" and depth[mask].min() <= MARGIN_PX:
             continue
         if not _does(kind, before, _count_pieces(copper ^ mask)):
             continue

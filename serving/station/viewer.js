@@ -37,13 +37,14 @@ export class Viewer {
     this.marks.setAttribute("viewBox", `0 0 ${report.image.width} ${report.image.height}`);
     this.drawMarks(report.defects);
     this.hideLayer();
+    this.board.removeAttribute("src");
+    document.getElementById("stage-empty").hidden = true;
+    this.canvas.hidden = false;
+    this.fit();
     const url = await this.picture(`${report.links.image}?format=png`);
     if (ticket !== this.ticket) return;
     this.board.src = url;
     await this.board.decode().catch(() => {});
-    document.getElementById("stage-empty").hidden = true;
-    this.canvas.hidden = false;
-    this.fit();
   }
 
   /** Lay the picture behind a link over the board; null shows the bare board. */
@@ -115,6 +116,7 @@ export class Viewer {
       x: (clientWidth - this.size.width * scale) / 2,
       y: (clientHeight - this.size.height * scale) / 2,
     });
+    this.isFitted = true;
   }
 
   /** Zoom by a factor around a point of the stage, its centre by default. */
@@ -131,6 +133,7 @@ export class Viewer {
 
   move(view) {
     this.view = view;
+    this.isFitted = false;
     this.canvas.style.transform = `translate(${view.x}px, ${view.y}px) scale(${view.scale})`;
     this.canvas.classList.toggle("pixelated", view.scale >= PIXELATED_FROM);
     for (const text of this.marks.querySelectorAll("text")) {
@@ -202,7 +205,7 @@ export class Viewer {
     });
     this.stage.addEventListener("pointerup", () => (this.drag = null));
     this.stage.addEventListener("dblclick", () => this.fit());
-    new ResizeObserver(() => this.report && this.fit()).observe(this.stage);
+    new ResizeObserver(() => this.isFitted && this.fit()).observe(this.stage);
   }
 }
 

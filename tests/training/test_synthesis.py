@@ -51,7 +51,7 @@ def true_class(before: Mask, mask: Mask) -> str:
 
 @pytest.mark.parametrize("label", CLASS_NAMES)
 def test_a_defect_is_what_its_label_says(label: str) -> None:
-    for seed in (3, 11):
+    for seed in (3, 6, 8):
         rng = np.random.default_rng(seed)
         good = scan(make_board(seed, SIZE).copper, rng)
         drawn = draw_defects(good, rng, 2, kinds=[label])
@@ -60,9 +60,10 @@ def test_a_defect_is_what_its_label_says(label: str) -> None:
         for mask in drawn.masks:
             assert true_class(before, mask) == label
             if label not in ("open", "short"):
-                near = cv2.dilate(mask.astype(np.uint8), np.ones((5, 5), np.uint8)) > 0
+                disc = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (7, 7))
+                near = cv2.dilate(mask.astype(np.uint8), disc) > 0
                 grown = near & (before == before[mask][0])
-                assert true_class(before, grown) == label, "two pixels more do not change the class"
+                assert true_class(before, grown) == label, "three pixels more do not change the class"
             before = before ^ mask
         assert np.array_equal(before, drawn.copper), "the masks are exactly what was changed"
 
