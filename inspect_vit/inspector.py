@@ -28,8 +28,12 @@ MAX_PIXELS = 16_000_000
 LISTED_FROM = 0.01
 """Centre scores below this are never calls."""
 MAP_THRESHOLD = 0.5
-"""A defect-map cell at or above this belongs to the defect."""
+"""A defect-map cell at or above this belongs to the defect; each has at least the cell it was found in."""
 LEVEL_NAMES = ("4", "16", "32")
+SAME_PICTURE = (
+    "image and reference are the same picture, so no difference can be seen; "
+    "send the board and a picture of a good board"
+)
 
 
 class Inspector:
@@ -81,18 +85,18 @@ class Inspector:
         defect_map = output.head.mask_logits[0, :, :rows, :columns].float().sigmoid().cpu().numpy()
         floor = LISTED_FROM if min_score is None else min(min_score, *thresholds.values())
         calls = decode(output.head, stride=4, min_score=floor)[0]
-        listed, failed = [], False
-        for defect in _defects(calls, defect_map, shares, names, width, height):
-            failed = failed or defect.score >= thresholds[defect.label]
-            if defect.score >= (thresholds[defect.label] if min_score is None else min_score):
-                listed.append(defect)
+        called = _defects(calls, defect_map, shares, names, width, height)
+        failing = [defect for defect in called if defect.score >= thresholds[defect.label]]
+        listed = failing if min_score is None else [defect for defect in called if defect.score >= min_score]
         top = output.head.centre_logits[0, :, :rows, :columns].float().max().sigmoid().item()
         errors = () if intake is None else intake.errors
-        verdict = Verdict.ERROR if errors else Verdict.FAIL if failed else Verdict.PASS
+        if reference is not None and np.array_equal(image, reference):
+            errors = (*errors, SAME_PICTURE)
+        verdict = Verdict.ERROR if errors else Verdict.FAIL if failing else Verdict.PASS
         finish = time.perf_counter()
         return InspectionResult(
             verdict=verdict,
-            reasons=tuple(errors) or _reasons(listed, thresholds),
+            reasons=tuple(errors) or _reasons(failing),
             score=top,
             defects=() if errors else tuple(listed),
             defect_map=defect_map,
@@ -219,17 +223,16 @@ def _defects(
                 label=names[label],
                 score=score,
                 box_xyxy=(left, top, right, bottom),
-                area_px=int((patch >= MAP_THRESHOLD).sum()) * 16,
+                area_px=max(int((patch >= MAP_THRESHOLD).sum()), 1) * 16,
                 gate_share={name: float(s) for name, s in zip(LEVEL_NAMES, share, strict=True)},
             )
         )
     return defects
 
 
-def _reasons(defects: list[Defect], thresholds: dict[str, float]) -> tuple[str, ...]:
+def _reasons(defects: list[Defect]) -> tuple[str, ...]:
     """One line per class found, most frequent first."""
     counts: dict[str, int] = {}
     for defect in defects:
-        if defect.score >= thresholds[defect.label]:
-            counts[defect.label] = counts.get(defect.label, 0) + 1
+        counts[defect.label] = counts.get(defect.label, 0) + 1
     return tuple(f"{count} x {label}" for label, count in sorted(counts.items(), key=lambda item: -item[1]))

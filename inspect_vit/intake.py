@@ -24,8 +24,12 @@ OVER_SHARE = 0.2
 """Share of pixels at OVER_LEVEL or above from which a photograph is called over-exposed."""
 UNDER_P95 = 60
 """A photograph whose 95th percentile is below this is called under-exposed."""
+DARK_P95 = 30
+"""... and below this it holds too few grey levels to be inspected."""
 BLUR_LIMIT = 0.7
 """Blur effect of soft edges. Sharp boards have 0.1 to 0.4; with a Gaussian blur of 2 px, 0.65 to 0.78."""
+BLUR_ERROR = 0.8
+"""Blur effect beyond which fine defects are gone: a Gaussian blur of some 4 px and more."""
 
 SCAN_DARK, SCAN_BRIGHT = 10, 245
 SCAN_MIDDLE_SHARE = 0.2
@@ -60,6 +64,18 @@ def check_quality(grey: NDArray[np.uint8]) -> tuple[tuple[str, ...], tuple[str, 
             "lower the exposure",
         )
 
+    if not scan and p95 < DARK_P95:
+        return (), (
+            f"too dark: 95 % of pixels are at grey level {p95} or darker (limit {DARK_P95} of 255); "
+            "raise the exposure",
+        )
+    blur = blur_effect(grey)
+    if blur > BLUR_ERROR:
+        return (), (
+            f"out of focus: blur effect {blur:.2f} (limit {BLUR_ERROR}, sharp boards {BLUR_LIMIT}); "
+            "focus the camera",
+        )
+
     warnings = []
     if not scan and over > OVER_SHARE:
         warnings.append(
@@ -69,7 +85,6 @@ def check_quality(grey: NDArray[np.uint8]) -> tuple[tuple[str, ...], tuple[str, 
         warnings.append(
             f"under-exposed: 95 % of pixels are at grey level {p95} or darker (limit {UNDER_P95} of 255)"
         )
-    blur = blur_effect(grey)
     if blur > BLUR_LIMIT:
         warnings.append(f"out of focus: blur effect {blur:.2f} (sharp boards are below {BLUR_LIMIT})")
     return tuple(warnings), ()

@@ -22,7 +22,8 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Defect:
-    """One call. `score` is the centre score (0..1); `area_px` counts defect-map pixels above threshold."""
+    """One call. `score` is the centre score (0..1); `area_px` counts defect-map pixels above threshold,
+    in whole cells of 4x4 px and at least one."""
 
     label: str
     score: float

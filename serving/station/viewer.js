@@ -136,10 +136,7 @@ export class Viewer {
     this.isFitted = false;
     this.canvas.style.transform = `translate(${view.x}px, ${view.y}px) scale(${view.scale})`;
     this.canvas.classList.toggle("pixelated", view.scale >= PIXELATED_FROM);
-    for (const text of this.marks.querySelectorAll("text")) {
-      text.setAttribute("font-size", 13 / view.scale);
-      text.setAttribute("dy", -4 / view.scale);
-    }
+    this.marks.style.setProperty("--px", `${1 / view.scale}px`); // a screen pixel, whatever the zoom
   }
 
   drawMarks(defects) {

@@ -55,6 +55,8 @@ def test_min_score_changes_the_list_and_never_the_verdict(inspector: Inspector) 
     low, deployed, high = (inspector.inspect(board, min_score=s) for s in (0.2, None, 0.9999))
     assert low.verdict == deployed.verdict == high.verdict == Verdict.FAIL
     assert len(low.defects) > len(deployed.defects) > len(high.defects) == 0
+    assert low.reasons == deployed.reasons == high.reasons
+    assert all(d.area_px >= 16 for d in low.defects)
     assert all(d.score >= deployed.thresholds[d.label] for d in deployed.defects)
     assert sum(int(reason.split()[0]) for reason in deployed.reasons) == len(deployed.defects)
 
@@ -76,9 +78,18 @@ def test_faults_of_the_picture_make_the_verdict_error(inspector: Inspector) -> N
 
 def test_the_reference_is_used_and_named(inspector: Inspector) -> None:
     board = picture(320, 320)
-    alone, same, other = (inspector.inspect(board, reference=r) for r in (None, board, picture(320, 320, 9)))
+    alone, same, other = (
+        inspector.inspect(board, reference=r) for r in (None, picture(320, 320, 8), picture(320, 320, 9))
+    )
     assert (alone.with_reference, same.with_reference) == (False, True)
     assert np.abs(same.defect_map - other.defect_map).max() > 1e-4
+
+
+def test_a_board_against_itself_is_no_inspection(inspector: Inspector) -> None:
+    board = picture(320, 320)
+    result = inspector.inspect(board, reference=board.copy())
+    assert result.verdict == Verdict.ERROR
+    assert "image and reference are the same picture" in result.reasons[0]
 
 
 def test_the_same_picture_gives_the_same_answer(inspector: Inspector) -> None:

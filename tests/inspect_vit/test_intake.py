@@ -98,6 +98,16 @@ def test_out_of_focus() -> None:
     assert intake.warnings[0].startswith("out of focus")
 
 
+def test_far_out_of_focus_is_not_inspected() -> None:
+    _, intake = read_image(encoded(cv2.GaussianBlur(photograph(), (0, 0), 6), "PNG"))
+    assert intake.errors[0].startswith("out of focus")
+
+
+def test_too_dark_is_not_inspected() -> None:
+    _, intake = read_image(encoded(photograph() // 9, "PNG"))
+    assert intake.errors[0].startswith("too dark")
+
+
 def test_motion_blur_along_one_direction() -> None:
     smeared = cv2.blur(photograph(), (15, 1))
     _, intake = read_image(encoded(smeared, "PNG"))
