@@ -90,6 +90,15 @@ export function size(image) {
 }
 
 /** One line of the list of inspections. */
+/** Take an earlier board's verdict away: what is on the screen is no answer to what is asked now. */
+export function withdrawAnswer(words) {
+  const verdict = document.getElementById("verdict");
+  verdict.className = "verdict none";
+  verdict.replaceChildren(element("strong", {}, words));
+  for (const id of ["reasons", "defects", "details"]) document.getElementById(id).replaceChildren();
+  document.getElementById("count").textContent = "";
+}
+
 export function inspectionItem(report, onOpen) {
   const name = report.serial ?? `\u2026${report.id.slice(-6)}`;
   const button = element(

@@ -1,7 +1,7 @@
 // The QA station: wires the form, the viewer, the answer and the list of inspections together.
 
 import { getFile, getInspection, inspect, listInspections, listSamples, newKey } from "/station/api.js";
-import { element, inspectionItem, markDefect, showAnswer, size } from "/station/answer.js";
+import { element, inspectionItem, markDefect, showAnswer, size, withdrawAnswer } from "/station/answer.js";
 import { Viewer } from "/station/viewer.js";
 
 const MAX_TRIES = 5;
@@ -21,6 +21,7 @@ const FIRST_OPACITY = 90;
 
 const byId = (id) => document.getElementById(id);
 const files = { image: null, reference: null };
+let isSample = false;
 const state = { report: null, layer: FIRST_LAYER, selected: null, samples: [], nextSample: 0, older: null };
 const viewer = new Viewer(select);
 
@@ -31,6 +32,7 @@ async function submit() {
   const board = { ...files, serial: byId("serial").value.trim() };
   const key = newKey();
   busy(true);
+  withdraw("Inspecting\u2026");
   try {
     for (let tries = 1; ; tries += 1) {
       try {
@@ -44,6 +46,7 @@ async function submit() {
     }
     await refreshLatest();
   } catch (error) {
+    withdraw("NOT INSPECTED");
     fail(error, "The board was not inspected.");
   } finally {
     busy(false);
@@ -65,6 +68,7 @@ async function trySample() {
     setFile("image", await getFile(sample.image));
     setFile("reference", await getFile(sample.reference));
     byId("serial").value = sample.name;
+    isSample = true;
   } catch (error) {
     fail(error, "The sample could not be loaded.");
     return;
@@ -192,7 +196,7 @@ function setFile(field, file) {
 function wireFile(field) {
   const input = byId(field);
   byId(`drop-${field}`).dataset.empty = byId(`drop-${field}`).querySelector("small").textContent;
-  input.addEventListener("change", () => input.files.length && setFile(field, input.files[0]));
+  input.addEventListener("change", () => input.files.length && choose(field, input.files[0]));
   wireDrop(byId(`drop-${field}`), field);
 }
 
@@ -205,12 +209,35 @@ function wireDrop(drop, field) {
   drop.addEventListener("drop", (event) => {
     event.preventDefault();
     drop.classList.remove("over");
-    if (event.dataTransfer.files.length) setFile(field, event.dataTransfer.files[0]);
+    if (event.dataTransfer.files.length) choose(field, event.dataTransfer.files[0]);
   });
+}
+
+/** A picture that the operator chose. Serial and samples of the board before do not pass to this one. */
+function choose(field, file) {
+  if (field === "image") byId("serial").value = "";
+  if (isSample) setFile(field === "image" ? "reference" : "image", null);
+  isSample = false;
+  setFile(field, file);
+  withdraw("Not inspected yet");
+}
+
+/** Nothing on the screen may be taken for the answer to another board. */
+function withdraw(words) {
+  if (byId("answer").hidden) return;
+  state.report = null;
+  state.selected = null;
+  withdrawAnswer(words);
+  viewer.close();
+  layerButtons().forEach((button) => (button.disabled = true));
+  markOpened();
+  say(words);
 }
 
 function clearForm() {
   byId("intake").reset();
+  isSample = false;
+  withdraw("Not inspected yet");
   setFile("image", null);
   setFile("reference", null);
 }

@@ -47,6 +47,17 @@ export class Viewer {
     await this.board.decode().catch(() => {});
   }
 
+  /** Take the board away. */
+  close() {
+    this.ticket = Symbol("close");
+    this.report = null;
+    this.hideLayer();
+    this.forgetPictures();
+    this.drawMarks([]);
+    this.canvas.hidden = true;
+    document.getElementById("stage-empty").hidden = false;
+  }
+
   /** Lay the picture behind a link over the board; null shows the bare board. */
   async showLayer(link, waiting) {
     const ticket = (this.layerTicket = Symbol("layer"));

