@@ -89,7 +89,6 @@ export function size(image) {
   return `${image.width} \u00d7 ${image.height} px`;
 }
 
-/** One line of the list of inspections. */
 /** Take an earlier board's verdict away: what is on the screen is no answer to what is asked now. */
 export function withdrawAnswer(words) {
   const verdict = document.getElementById("verdict");
@@ -99,6 +98,7 @@ export function withdrawAnswer(words) {
   document.getElementById("count").textContent = "";
 }
 
+/** One line of the list of inspections. */
 export function inspectionItem(report, onOpen) {
   const name = report.serial ?? `\u2026${report.id.slice(-6)}`;
   const button = element(
