@@ -95,7 +95,8 @@ class DefectDataset(Dataset[dict[str, Tensor]]):
         """A square of `size` px out of one sample, placed on a defect and enlarged in the asked shares."""
         sample, data = self.samples[number], self.config.data
         board, reference, class_mask = self._load(number)
-        zoom = float(rng.uniform(*data.zoom)) if rng.random() < data.zoom_share else 1.0
+        zoomed = data.zoom_share > 0 and rng.random() < data.zoom_share
+        zoom = float(rng.uniform(*data.zoom)) if zoomed else 1.0
         side = round(size / zoom)
         bottom, right = max(side - board.shape[0], 0), max(side - board.shape[1], 0)
         if bottom or right:
