@@ -50,8 +50,11 @@ def pair_references(
     In a folder, the reference of X_test is X_temp, whatever the endings; else the file of the same name.
 
     Raises:
-        ConfigError: both are given, or the folder is none.
+        ConfigError: both are given, the folder is none, or an image is a folder.
     """
+    for image in images:
+        if image.is_dir():
+            raise ConfigError(f"{image} is a folder; name the pictures in it, as {image / '*.png'}")
     if reference is not None and references is not None:
         raise ConfigError("--reference and --references exclude each other: name one picture or one folder")
     if references is None:

@@ -95,7 +95,8 @@ def inspect(
         console.print(verdict_table(reports))
         if len(reports) == 1 and reports[0]["defects"]:
             console.print(defect_table(reports[0]))
-    say(f"wrote {len(written)} files to {out}{os.sep}: {_name_some(written)}")
+    count = "1 file" if len(written) == 1 else f"{len(written)} files"
+    say(f"wrote {count} to {out}{os.sep}: {_name_some(written)}")
     raise typer.Exit(max(EXIT_CODES[report["verdict"]] for report in reports))
 
 

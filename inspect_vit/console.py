@@ -56,7 +56,7 @@ def defect_table(report: Mapping[str, Any]) -> Table:
 
 
 def model_tables(info: Mapping[str, Any]) -> list[Table]:
-    """Facts, levels and, for a checkpoint, thresholds."""
+    """Facts, levels and, for a checkpoint, thresholds and validation figures; JSON has its configuration."""
     facts = Table(show_header=False)
     nested = {"levels", "thresholds", "training", "class_names", "gflops_side_px"}
     for key, value in info.items():
@@ -65,8 +65,12 @@ def model_tables(info: Mapping[str, Any]) -> list[Table]:
     side = info["gflops_side_px"]
     facts.add_row("gflops are for", f"{side} x {side} px, reference included, 2 per multiply-add")
     facts.add_row("classes", ", ".join(info["class_names"]))
-    for key, value in info.get("training", {}).items():
-        facts.add_row(f"training: {key.replace('_', ' ')}", str(value))
+    training = dict(info.get("training", {}))
+    training.pop("config", None)
+    validation = training.pop("validation", {})
+    for key, value in training.items():
+        told = ", ".join(f"{v} {k}" for k, v in value.items()) if isinstance(value, Mapping) else str(value)
+        facts.add_row(f"training: {key.replace('_', ' ')}", told)
 
     levels = Table(*(key.replace("_", " ") for key in info["levels"][0]), title="levels")
     for level in info["levels"]:
@@ -77,4 +81,11 @@ def model_tables(info: Mapping[str, Any]) -> list[Table]:
         for name in info["class_names"]:
             limits.add_row(name, *(f"{by_class[name]:.3f}" for by_class in info["thresholds"].values()))
         tables.append(limits)
+    if validation:
+        figures = Table("figure", *(mode.replace("_", " ") for mode in validation), title="validation boards")
+        for name in next(iter(validation.values())):
+            figures.add_row(
+                name.replace("_", " "), *(f"{figure[name]:.4f}" for figure in validation.values())
+            )
+        tables.append(figures)
     return tables

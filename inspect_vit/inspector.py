@@ -19,7 +19,7 @@ from inspect_vit.checkpoint import ReferenceMode, load_checkpoint
 from inspect_vit.config import AttentionBackend
 from inspect_vit.errors import ConfigError, ImageError, ImageTooLargeError
 from inspect_vit.heads import Calls, decode
-from inspect_vit.model import HierarchicalViT, ModelOutput, normalise
+from inspect_vit.model import HierarchicalViT, ModelOutput
 from inspect_vit.pixels import to_channels
 from inspect_vit.results import Defect, InspectionResult, IntakeReport, Verdict
 
@@ -108,7 +108,7 @@ class Inspector:
             with_reference=reference is not None,
             model_name=self.metadata.name,
             model_version=self.metadata.version,
-            timings_ms={"model": 1e3 * (after_model - start), "decode": 1e3 * (finish - after_model)},
+            timings_ms={"model": 1e3 * (after_model - start), "calls": 1e3 * (finish - after_model)},
         )
 
     def attention(
@@ -142,13 +142,12 @@ class Inspector:
         return output
 
     def _tensor(self, picture: NDArray[np.uint8]) -> Tensor:
-        """(H, W, 3) to (1, c, H', W'), normalised, edges repeated up to multiples of the model's size."""
+        """(H, W, 3) to (1, c, H', W') uint8, edges repeated up to multiples of the model's size."""
         config = self.metadata.model
-        channels = to_channels(picture, config.in_chans)
-        pixels = torch.from_numpy(channels).to(self.device).permute(2, 0, 1)[None]
-        step = config.size_multiple
+        channels, step = to_channels(picture, config.in_chans), config.size_multiple
         bottom, right = -channels.shape[0] % step, -channels.shape[1] % step
-        return functional.pad(normalise(pixels, config), (0, right, 0, bottom), mode="replicate")
+        padded = np.pad(channels, ((0, bottom), (0, right), (0, 0)), mode="edge")
+        return torch.from_numpy(padded.transpose(2, 0, 1)[None]).to(self.device)
 
 
 def resolve_device(device: str) -> torch.device:

@@ -68,14 +68,18 @@ class LevelAttention(nn.Module):
         heads: Tensor = x.unflatten(-1, (self.num_heads, self.head_dim)).transpose(1, 2)
         return heads
 
-    def _queries_keys(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        return self.q_norm(self._heads(self.w_q(x))), self.k_norm(self._heads(self.w_k(x)))
+    def _project(self, x: Tensor, *layers: nn.Linear) -> list[Tensor]:
+        """Separate linear layers of the same input as one product: memory traffic, not FLOPs, is the cost."""
+        weight = torch.cat([layer.weight for layer in layers])
+        bias = torch.cat([layer.bias for layer in layers])
+        projected = functional.linear(x, weight, bias).chunk(len(layers), -1)
+        return [self._heads(part) for part in projected]
 
     def forward(self, x: Tensor, bias: Tensor | None) -> Tensor:
         """x: (G, N, C). bias: (1, H, N, N) or None. Returns (G, N, C)."""
-        q, k = self._queries_keys(x)
+        q, k, v = self._project(x, self.w_q, self.w_k, self.w_v)
         drop = self.attn_drop if self.training else 0.0
-        out = attend(q, k, self._heads(self.w_v(x)), bias=bias, dropout=drop, backend=self.backend)
+        out = attend(self.q_norm(q), self.k_norm(k), v, bias=bias, dropout=drop, backend=self.backend)
         projected: Tensor = self.w_o(out.transpose(1, 2).flatten(2))
         return projected
 
@@ -84,7 +88,8 @@ class LevelAttention(nn.Module):
 
         Memory is linear in N: queries are taken `chunk` at a time. x: (G, N, C). Returns (G, N, 1).
         """
-        q, k = self._queries_keys(x)
+        q, k = self._project(x, self.w_q, self.w_k)
+        q, k = self.q_norm(q), self.k_norm(k)
         total = torch.zeros(k.shape[0], k.shape[2], device=x.device)
         for start in range(0, q.shape[2], chunk):
             rows = None if bias is None else bias[:, :, start : start + chunk]
@@ -169,8 +174,7 @@ class GatedOutputFusion(nn.Module):
 
     def forward(self, high: Tensor, low: Tensor) -> tuple[Tensor, Tensor]:
         """high: (B, C, h, w), low: (B, C', h / s, w / s). Returns fusion and gate g, both (B, C, h, w)."""
-        lows = torch.cat([self.w_o_low(low), self.w_g_low(low)], 1)
-        values, logits = enlarge(lows, high.shape[2], high.shape[3]).chunk(2, 1)
+        values, logits = (enlarge(f(low), *high.shape[2:]) for f in (self.w_o_low, self.w_g_low))
         gate = (self.w_g_high(high) + logits).sigmoid()
         return torch.lerp(values, self.w_o_high(high), gate), gate
 
@@ -185,12 +189,10 @@ class ConvBlock(nn.Module):
 
     def __init__(self, dim: int) -> None:
         super().__init__()
-        self.norm = nn.LayerNorm(dim)
         self.conv = nn.Conv2d(dim, dim, 3, padding=1)
         self.act = nn.GELU()
 
     def forward(self, x: Tensor) -> Tensor:
         """x: (B, C, h, w). Returns the same shape."""
-        normed = self.norm(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
-        out: Tensor = x + self.act(self.conv(normed))
+        out: Tensor = x + self.act(self.conv(x))
         return out

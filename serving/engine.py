@@ -136,7 +136,7 @@ class Engine:
                 lambda: self.inspector.inspect(pixels, reference=golden, min_score=min_score, intake=intake)
             )
             clock.lap("inference")
-        return Inspected(intake, result, {**result.timings_ms, **clock.spent_ms})
+        return Inspected(intake, result, {**clock.spent_ms, **result.timings_ms})
 
     async def attention(
         self, image: bytes, reference: bytes | None, *, client_gone: Callable[[], Awaitable[bool]]

@@ -16,6 +16,7 @@ from serving.errors import FieldError
 from serving.metrics import metrics_page
 from serving.openapi import openapi_document
 from serving.schemas import AttentionLevel, InspectionPage, RenderedName, Wire, answer
+from serving.store import is_id
 from serving.uploads import check_label, open_form, read_upload
 
 if TYPE_CHECKING:
@@ -59,10 +60,12 @@ async def list_inspections(request: Request) -> Response:
     if not limit.isdecimal() or not 1 <= int(limit) <= LARGEST_PAGE:
         raise FieldError(f"limit: {limit[:20]!r}, wanted a whole number from 1 to {LARGEST_PAGE}")
     _choice(query, "verdict", [verdict.value for verdict in Verdict], "")
+    if "before" in query and not is_id(query["before"]):
+        raise FieldError(f"before: {query['before'][:40]!r}, wanted the id of an inspection")
     found = await asyncio.to_thread(
         lambda: _backend(request).store.page(
             limit=int(limit) + 1,
-            before=check_label("before", query["before"]) if "before" in query else None,
+            before=query.get("before"),
             verdict=query.get("verdict"),
             serial=check_label("serial", query["serial"]) if "serial" in query else None,
         )

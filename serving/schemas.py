@@ -105,7 +105,7 @@ class StoredReport(Wire):
     reference: ReferenceReport | None
     intake: IntakeSummary
     timings_ms: dict[str, FiniteFloat] = Field(
-        description="queue (waiting), decode, inference (and the model's stages), store (pictures to disk)"
+        description="queue (waiting), decode, inference (of it: model, calls), store (pictures to disk)"
     )
 
 

@@ -205,6 +205,11 @@ def new_id() -> tuple[str, datetime]:
     return f"{int(now.timestamp() * 1000):012x}{secrets.token_hex(10)}", now
 
 
+def is_id(text: str) -> bool:
+    """Whether a text has the form of an id: 32 lower-case hex digits."""
+    return len(text) == 32 and not set(text) - set("0123456789abcdef")
+
+
 def day_of(inspection_id: str) -> str:
     """The UTC day of an id, as 2026-11-29."""
     return datetime.fromtimestamp(int(inspection_id[:12], 16) / 1000, UTC).date().isoformat()

@@ -114,6 +114,10 @@ class DefectDataset(Dataset[dict[str, Tensor]]):
         shares = _area(clipped) / np.maximum(_area(moved), 1e-6)
         inside, cut = shares >= VISIBLE_SHARE, (shares > 0) & (shares < VISIBLE_SHARE)
         labels = np.array([self._classes[name] for name in sample.labels], np.int64)
+        # A good board teaches most where a defect was: the same place, and nothing to call.
+        if data.good_share > 0 and sample.reference is not None and rng.random() < data.good_share:
+            board, class_mask = reference, np.zeros_like(class_mask)
+            inside, cut = np.zeros_like(inside), np.zeros_like(cut)
         return Crop(
             _resize(board[view], size, cv2.INTER_LINEAR),
             _resize(reference[view], size, cv2.INTER_LINEAR),

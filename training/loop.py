@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from inspect_vit.image_io import read_image
 from inspect_vit.inspector import Inspector
 from inspect_vit.matching import Detections, Truths, as_detections
-from inspect_vit.model import HierarchicalViT, normalise
+from inspect_vit.model import HierarchicalViT
 from inspect_vit.results import Sample
 from training.config import TrainConfig
 from training.losses import total_loss
@@ -86,11 +86,7 @@ def train_steps(
         torch.manual_seed((config.seed * 1_000_003 + trainee.step) * fabric.world_size + fabric.global_rank)
         trainee.scheduler.step_update(trainee.step)
         forward.train()
-        output = forward(
-            normalise(batch["board"], config.model),
-            normalise(batch["reference"], config.model),
-            batch["has_reference"],
-        )
+        output = forward(batch["board"], batch["reference"], batch["has_reference"])
         terms = total_loss(output.head, batch, config.loss)
         if not torch.isfinite(terms["loss"]):
             raise FloatingPointError(

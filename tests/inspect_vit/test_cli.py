@@ -175,6 +175,7 @@ class TestUsage:
             (("inspect", "a.png", "--checkpoint", "none.safetensors"), "none.safetensors"),
             (("inspect", "a.png", "--reference", "none.png"), "no reference picture none.png"),
             (("inspect", "a.png", "--references", "none"), "not a folder"),
+            (("inspect", "."), r"is a folder; name the pictures in it"),
             (("inspect", "a.png", "--device", "abacus"), "abacus"),
             (("train", "--config", "none.yaml"), "cannot read the configuration none.yaml"),
             (("train", "--config", "{project}/configs/nano.yaml"), "Field required"),

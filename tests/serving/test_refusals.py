@@ -159,7 +159,8 @@ def test_unknown_paths_inspections_and_methods(server: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "query", ["limit=0", "limit=201", "limit=x", "verdict=pass", "verdict=", "serial=%00", "page=2"]
+    "query",
+    ["limit=0", "limit=201", "limit=x", "verdict=pass", "verdict=", "serial=%00", "page=2", "before=foo"],
 )
 def test_query_parameters_that_do_not_fit(server: Any, query: str) -> None:
     check(server.client.get(f"/v1/inspections?{query}"), 422, "bad_field", query.split("=")[0])

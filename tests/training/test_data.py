@@ -141,6 +141,19 @@ def test_pictures_smaller_than_a_crop_are_continued_at_their_edge(
     assert float(item["has_reference"]) == 0
 
 
+def test_a_good_board_is_the_reference_where_a_defect_was_and_has_nothing_to_call(
+    samples: list[Sample],
+) -> None:
+    dataset = DefectDataset(
+        samples, config(good_share=1.0, mosaic_share=0.5, defect_share=1.0), total_crops=20
+    )
+    for index in range(20):
+        crop = dataset[index]
+        assert torch.equal(crop["board"], crop["reference"])
+        assert crop["centres"].max() == crop["masks"].max() == crop["box_weights"].max() == 0
+        assert crop["counted"].min() == 1
+
+
 def test_zoomed_crops_carry_their_boxes_along(samples: list[Sample]) -> None:
     dataset = DefectDataset(
         samples, config(zoom_share=1.0, zoom=(2.0, 2.0), mosaic_share=0.0, defect_share=1.0), total_crops=100
