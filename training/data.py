@@ -112,7 +112,9 @@ class DefectDataset(Dataset[dict[str, Tensor]]):
         moved = (sample.boxes - np.array((x, y, x, y), np.float32)) * (size / side)
         clipped = np.clip(moved, 0, size)
         shares = _area(clipped) / np.maximum(_area(moved), 1e-6)
-        inside, cut = shares >= VISIBLE_SHARE, (shares > 0) & (shares < VISIBLE_SHARE)
+        # Slivers under a pixel, which zooming makes, are neither learnt nor ignored.
+        seen = (clipped[:, 2:] - clipped[:, :2]).min(1, initial=size) >= 1
+        inside, cut = seen & (shares >= VISIBLE_SHARE), seen & (shares < VISIBLE_SHARE)
         labels = np.array([self._classes[name] for name in sample.labels], np.int64)
         # A good board teaches most where a defect was: the same place, and nothing to call.
         if data.good_share > 0 and sample.reference is not None and rng.random() < data.good_share:

@@ -141,6 +141,20 @@ def test_pictures_smaller_than_a_crop_are_continued_at_their_edge(
     assert float(item["has_reference"]) == 0
 
 
+def test_boxes_that_only_touch_a_zoomed_crop_are_left_out(samples: list[Sample]) -> None:
+    """At edges on every px, some box ends where a crop begins, and rounding leaves a sliver of it inside."""
+    edges = np.arange(220, dtype=np.float32)
+    boxes = np.stack([edges, edges, edges + 24, edges + 24], 1)
+    crowded = [Sample(samples[0].image, boxes, ("speck",) * len(boxes), reference=samples[0].reference)]
+    dataset = DefectDataset(
+        crowded, config(zoom_share=1.0, zoom=(0.8, 1.5), mosaic_share=0.0), total_crops=100
+    )
+    for number in range(50):
+        crop = dataset._crop(0, np.random.default_rng(number), 128)
+        for kept in (crop.boxes, crop.ignored):
+            assert (kept[:, 2:] - kept[:, :2]).min(initial=128) >= 1
+
+
 def test_a_good_board_is_the_reference_where_a_defect_was_and_has_nothing_to_call(
     samples: list[Sample],
 ) -> None:
