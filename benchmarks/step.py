@@ -15,13 +15,11 @@ import sys
 import time
 from pathlib import Path
 
+from inspect_vit.allocator import KEEP_FREED_MEMORY
+
 ROOT = Path(__file__).resolve().parent.parent
-KEEP = {
-    "MALLOC_TRIM_THRESHOLD_": "8000000000",
-    "MALLOC_MMAP_THRESHOLD_": "8000000000",
-    "MALLOC_TOP_PAD_": "200000000",
-}
-LARGE_PAGES = {**KEEP, "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
+LARGE_PAGES = "GLIBC_TUNABLES"
+KEEP = {name: value for name, value in KEEP_FREED_MEMORY.items() if name != LARGE_PAGES}
 
 
 def work(threads: int, crops: int, steps: int) -> None:
@@ -56,7 +54,7 @@ def main() -> None:
         return
     print("| processes x threads | allocator | ms per crop | ratio |\n|---|---|---|---|")
     first = None
-    for name, env in {"default": {}, "kept": KEEP, "kept, large pages": LARGE_PAGES}.items():
+    for name, env in {"default": {}, "kept": KEEP, "kept, large pages": KEEP_FREED_MEMORY}.items():
         for processes, threads in ((1, 2), (2, 1)):
             crops = 8 // processes
             command = [

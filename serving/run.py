@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
+from inspect_vit.allocator import KEEP_FREED_MEMORY
 from inspect_vit.errors import ConfigError
 from serving.config import ServingConfig, from_environment, to_environment
 
@@ -75,6 +76,7 @@ def prepare(
             *("--host", address, "--port", str(port), "--timeout-graceful-shutdown", str(GRACE_S)),
         ],
         environ={
+            **KEEP_FREED_MEMORY,
             **environ,
             **to_environment(config),
             "BENTOML_HOME": str(bentoml_home),

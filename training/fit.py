@@ -17,6 +17,7 @@ import torch
 from lightning_fabric import Fabric
 from torch.utils.data import DataLoader
 
+from inspect_vit.allocator import KEEP_FREED_MEMORY
 from inspect_vit.checkpoint import ReferenceMode, round_to_fp16, save_checkpoint
 from inspect_vit.errors import ConfigError
 from inspect_vit.inspector import Inspector
@@ -59,7 +60,8 @@ def fit(config: TrainConfig, *, out: Path, fresh: bool = False) -> Path:
     if use_gpu and config.devices > torch.cuda.device_count():
         raise ConfigError(f"devices is {config.devices}, found {torch.cuda.device_count()} GPUs")
     if not use_gpu:
-        _keep_freed_memory()
+        for name, value in KEEP_FREED_MEMORY.items():
+            os.environ.setdefault(name, value)
     precision = config.precision
     if precision == "auto":
         precision = "bf16-mixed" if bf16_is_native() else "32-true"
@@ -216,17 +218,6 @@ def _plain_names(state: dict[str, Any]) -> dict[str, Any]:
 def _total_steps(config: TrainConfig, num_samples: int) -> int:
     crops = num_samples * config.data.crops_per_image * config.epochs
     return max(math.ceil(crops / config.batch_size), 1)
-
-
-def _keep_freed_memory() -> None:
-    """Let the C allocator of the training processes keep memory in large pages instead of giving it back.
-
-    Activations come and go many times a second; page faults slow a step down (benchmarks/step.py).
-    """
-    os.environ.setdefault("MALLOC_TRIM_THRESHOLD_", "8000000000")
-    os.environ.setdefault("MALLOC_MMAP_THRESHOLD_", "8000000000")
-    os.environ.setdefault("MALLOC_TOP_PAD_", "200000000")
-    os.environ.setdefault("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1")
 
 
 def _git_revision() -> str:

@@ -2,20 +2,11 @@
 
 import { getFile, getInspection, inspect, listInspections, listSamples, newKey } from "/station/api.js";
 import { element, inspectionItem, markDefect, showAnswer, size, withdrawAnswer } from "/station/answer.js";
+import { LAYERS } from "/station/layers.js";
+import { wireKeys } from "/station/keys.js";
 import { Viewer } from "/station/viewer.js";
 
 const MAX_TRIES = 5;
-const COMPUTING = "Computing attention\u2026";
-const LAYERS = [
-  { name: "Board", link: () => null },
-  { name: "Reference", link: (links) => links.reference && `${links.reference}?format=png` },
-  { name: "Defect map", link: (links) => `${links.defect_map}?style=colour` },
-  { name: "Overlay", link: (links) => links.overlay, drawsBoxes: true },
-  { name: "Attention 4 px", link: (links) => `${links.attention}?level=4`, waiting: COMPUTING },
-  { name: "16 px", link: (links) => `${links.attention}?level=16`, waiting: COMPUTING },
-  { name: "32 px", link: (links) => `${links.attention}?level=32`, waiting: COMPUTING },
-  { name: "Gate", link: (links) => links.gate },
-];
 const FIRST_LAYER = 3;
 const FIRST_OPACITY = 90;
 
@@ -252,6 +243,7 @@ function setOpacity(percent) {
 }
 
 const KEYS = {
+  enter: submit,
   "[": () => setOpacity(Number(byId("opacity").value) - 10),
   "]": () => setOpacity(Number(byId("opacity").value) + 10),
   j: () => step(1),
@@ -260,29 +252,9 @@ const KEYS = {
   "+": () => viewer.zoom(1.4),
   "-": () => viewer.zoom(1 / 1.4),
   b: () => byId("boxes").click(),
-  s: () => trySample(),
-  " ": () => viewer.peek(true),
+  s: trySample,
 };
-
-function wireKeys() {
-  document.addEventListener("keydown", (event) => {
-    const isTyping = event.target.matches("input[type=text]");
-    const isPeek = event.key === " " && event.target.matches("#layers button");
-    const isControl = event.target.matches("button, input, summary") && [" ", "Enter"].includes(event.key);
-    if (isTyping || (isControl && !isPeek) || event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.key === "Enter") submit();
-    else if (/^[1-8]$/.test(event.key)) chooseLayer(Number(event.key) - 1);
-    else if (event.key.toLowerCase() in KEYS) KEYS[event.key.toLowerCase()]();
-    else return;
-    event.preventDefault();
-  });
-  document.addEventListener("keyup", (event) => {
-    if (event.key !== " ") return;
-    viewer.peek(false);
-    if (event.target.matches("#layers button")) event.preventDefault();
-  });
-  window.addEventListener("blur", () => viewer.peek(false));
-}
+LAYERS.forEach((layer, index) => (KEYS[index + 1] = () => chooseLayer(index)));
 
 function wire() {
   wireFile("image");
@@ -315,7 +287,7 @@ function wire() {
   byId("zoom-out").addEventListener("click", () => viewer.zoom(1 / 1.4));
   for (const type of ["dragover", "drop"]) window.addEventListener(type, (event) => event.preventDefault());
   setOpacity(FIRST_OPACITY);
-  wireKeys();
+  wireKeys(KEYS, (isHeld) => viewer.peek(isHeld));
 }
 
 wire();
