@@ -10,5 +10,5 @@ KEEP_FREED_MEMORY = {
 }
 """Environment of a child process: it keeps freed memory, in large pages, instead of giving it back.
 
-Activations come and go many times a second, and page faults cost time: benchmarks/step.py, benchmarks/request.py.
+Activations come and go many times a second, and page faults cost time (benchmarks/step.py and request.py).
 """
