@@ -47,6 +47,12 @@ class AugmentConfig(Frozen):
     misalign_share: float = Field(0.5, ge=0.0, le=1.0)
     misalign_px: float = Field(3.0, ge=0.0, description="largest shift of the reference, px")
     misalign_degrees: float = Field(0.4, ge=0.0)
+    edge_share: float = Field(
+        0.0, ge=0.0, le=1.0, description="share of references whose edges wander by about half a pixel"
+    )
+    etch_share: float = Field(
+        0.0, ge=0.0, le=1.0, description="share of references with all copper a pixel wider or narrower"
+    )
     photometric_share: float = Field(
         0.3, ge=0.0, le=1.0, description="share of pictures changed in intensity"
     )

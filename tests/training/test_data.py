@@ -11,8 +11,8 @@ import torch
 
 from inspect_vit.heads import HeadOutput, decode
 from inspect_vit.results import Sample
-from training.augment import Crop
-from training.config import TrainConfig
+from training.augment import Augmenter, Crop
+from training.config import AugmentConfig, TrainConfig
 from training.data import DefectDataset, fingerprint
 from training.targets import draw_targets
 
@@ -32,6 +32,10 @@ def config(**data: object) -> TrainConfig:
             "epochs": 1,
         }
     )
+
+
+def empty_labels() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    return np.zeros((0, 4), np.float32), np.zeros(0, np.int64), np.zeros((0, 4), np.float32)
 
 
 @pytest.fixture
@@ -153,6 +157,21 @@ def test_boxes_that_only_touch_a_zoomed_crop_are_left_out(samples: list[Sample])
         crop = dataset._crop(0, np.random.default_rng(number), 128)
         for kept in (crop.boxes, crop.ignored):
             assert (kept[:, 2:] - kept[:, :2]).min(initial=128) >= 1
+
+
+def test_edges_wander_on_the_reference_alone_and_by_about_half_a_pixel() -> None:
+    grey = np.full((64, 64, 1), 200, np.uint8)
+    grey[:, 24:40] = 30
+    crop = Crop(grey, grey, np.zeros((64, 64), np.uint8), *empty_labels())
+    still = {"misalign_share": 0.0, "photometric_share": 0.0}
+    moved = Augmenter(AugmentConfig(**still, edge_share=1.0))(crop, 3)
+    assert sorted(np.unique(moved.board)) == [30, 200]
+    changed = np.abs(moved.reference.astype(int) - moved.board) > 64
+    assert 10 < changed.sum() < 260, "of the 256 px along the edges"
+    etched = Augmenter(AugmentConfig(**still, etch_share=1.0))(crop, 3)
+    assert (etched.reference != etched.board).sum() == 64, (
+        "one px along one of the edges: the stripe is a pixel wider or narrower"
+    )
 
 
 def test_a_good_board_is_the_reference_where_a_defect_was_and_has_nothing_to_call(
