@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from training.config import AugmentConfig
 
 EDGE_WANDER = ((7.0, 1.5), (10.0, 3.0))
-"""(alpha, sigma px) of elastic changes from uniform noise: edges move by 0.76 and 0.54 px (standard deviation),
-alpha / (2 sqrt(3 pi) sigma)."""
+"""(alpha, sigma px) of elastic changes from uniform noise: edges move by alpha / (2 sqrt(3 pi) sigma),
+0.76 and 0.54 px (standard deviation)."""
 
 
 @dataclass(frozen=True)
