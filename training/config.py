@@ -19,6 +19,9 @@ class DataConfig(Frozen):
 
     format: Literal["deeppcb"] = "deeppcb"
     root: Path | None = Field(None, description="folder of the set; default $INSPECT_VIT_DATA/deeppcb")
+    quarantine: Path | None = Field(
+        None, description="quarantine.json of `inspect-vit data check`; the pictures in it are left out"
+    )
     val_groups: tuple[str, ...] = Field(min_length=1, description="board groups held back for thresholds")
     limit: int | None = Field(None, gt=0, description="use only the first samples of each side, for trials")
     crop_size: int = Field(320, gt=0, description="side of a training crop, px")

@@ -221,3 +221,26 @@ def test_recomputed_activations_train_to_the_same_weights(tree: dict[str, object
         weights.append({k.replace("_checkpoint_wrapped_module.", ""): v for k, v in state.items()})
     for key, value in weights[0].items():
         torch.testing.assert_close(value, weights[1][key], msg=key)
+
+
+def test_unreadable_and_quarantined_pictures_stop_no_run_and_are_named_at_its_end(
+    tree: dict[str, object], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    data = tmp_path / "deeppcb" / "PCBData"
+    torn = [data / "group1" / "1" / "1_test.png", data / "group2" / "2" / "5_test.png"]
+    for path in torn:
+        path.write_bytes(path.read_bytes()[:-60])
+    black = data / "group1" / "1" / "2_test.png"
+    entries = [{"image": str(black), "kind": "unfit-image", "message": "black frame"}]
+    (tmp_path / "quarantine.json").write_text(json.dumps(entries))
+    settings = tree["data"] | {"quarantine": str(tmp_path / "quarantine.json")}  # type: ignore[operator]
+    config = config_of(tree, data=settings, epochs=2)
+    assert len(load_samples(config)[0]) == 3
+    path = fit(config, out=tmp_path / "run")
+    told = capfd.readouterr().err.split("left out 3 pictures:")[1]
+    for image in (*torn, black):
+        assert image.relative_to(data.parent).as_posix() in told
+    assert "black frame" in told
+    assert set(read_metadata(path).training["left_out"]) == {
+        image.relative_to(data.parent).as_posix() for image in (*torn, black)
+    }
