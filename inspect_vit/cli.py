@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, NoReturn
 
 import typer
 
+from inspect_vit import cli_data
 from inspect_vit.console import defect_table, model_tables, say, stdout, verdict_table
 from inspect_vit.errors import ConfigError, InspectionError
 
@@ -27,6 +28,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+app.add_typer(cli_data.app, name="data")
 
 CheckpointOption = Annotated[
     Path | None,
@@ -132,6 +135,9 @@ def train(
             "--set", metavar="KEY=VALUE", help="Change one setting, as optim.lr=3e-4. May be repeated."
         ),
     ] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="Folder of the data set. Default: data.root of the YAML.")
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder of the run: state, log, checkpoint. Default: runs/NAME.")
     ] = None,
@@ -147,7 +153,8 @@ def train(
     from training.config import TrainConfig
     from training.fit import fit
 
-    run = load_config(config, TrainConfig, overrides)
+    named = [] if data is None else [f"data.root={json.dumps(str(data.absolute()))}"]
+    run = load_config(config, TrainConfig, [*named, *(overrides or [])])
     folder = out or Path("runs") / run.name
     try:
         checkpoint = fit(run, out=folder, fresh=not resume)

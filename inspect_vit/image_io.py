@@ -1,9 +1,11 @@
 """Any board picture a factory sends -> (H, W, 3) uint8 RGB and an IntakeReport of what was done to it.
 
-The header is read and judged before a pixel is decoded, so a small file cannot ask for much memory.
-Pillow decodes first, because it notices truncation; 16-bit colour is then decoded by OpenCV, because Pillow
-cuts it to 8 bit unsaid. Pillow's decoders raise whatever a damaged file provokes, so each conversation with
-them is held inside `_refused_as_damaged`, which makes every fault of a file an ImageError.
+The header is read and judged before a pixel is decoded, so a small file cannot ask for much memory. Pixels
+are converted band by band into the upright result, so that beside it only one decoded copy is held.
+
+Who decodes: `tiff_samples` the TIFFs of more than 8 bit; OpenCV the PNGs of 16-bit colour, which Pillow cuts
+to 8 bit, but only after Pillow has found them whole, because OpenCV overlooks truncation; Pillow all others.
+docs/pictures.md lists every rule.
 """
 
 from __future__ import annotations
@@ -11,19 +13,21 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageFile, UnidentifiedImageError
+from PIL import Image
 
+from inspect_vit import pixels
 from inspect_vit.errors import ImageError, ImageTooLargeError, UnsupportedImageError
 from inspect_vit.intake import check_quality
-from inspect_vit.pixels import on_black, scale_16_bit, scale_float, upright
+from inspect_vit.picture_header import Header, open_pillow, read_header, refused_as_damaged
 from inspect_vit.results import IntakeReport
+from inspect_vit.tiff_samples import read_samples
 
 MAX_PIXELS = 300_000_000
 """Default limit: a line scan of 16384 x 16384 px and a little more."""
@@ -32,27 +36,10 @@ MIN_SIDE_PX = 16
 MAX_ASPECT = 200
 """Longest side over shortest; a bare board strip of 2 m x 10 mm is the extreme of the trade."""
 
-# Pillow's own pixel limit is process-wide, looser or tighter than the caller's `max_pixels`; this file
-# applies that one, from the header, on every read. Truncation is an error whatever others set.
-Image.MAX_IMAGE_PIXELS = None
-ImageFile.LOAD_TRUNCATED_IMAGES = False
-
-_READ_FORMATS = ("JPEG", "PNG", "BMP", "TIFF", "WEBP")
-_WANTED = "send JPEG, PNG, BMP, TIFF or WebP"
-_EXIF_ORIENTATION = 274
-_TIFF_BITS_PER_SAMPLE, _TIFF_PHOTOMETRIC, _TIFF_PLANAR, _TIFF_EXTRA_SAMPLES = 258, 262, 284, 338
-_MAGIC = {
-    b"\xff\xd8\xff": "JPEG",
-    b"\x89PNG": "PNG",
-    b"BM": "BMP",
-    b"II*\0": "TIFF",
-    b"MM\0*": "TIFF",
-    b"II+\0": "TIFF",
-    b"MM\0+": "TIFF",
-    b"RIFF": "WebP",
-}
-_TEXT_BYTES = bytes(range(32, 127)) + b"\t\n\r\f"
-_FOREIGN = {b"GIF8": "a GIF", b"%PDF": "a PDF", b"8BPS": "a Photoshop file", b"PK\x03\x04": "a ZIP archive"}
+_BYTES_PER_PIXEL = 8
+"""16-bit RGBA; a file or decoded samples of more are refused as too large."""
+_METADATA_BYTES = 64 * 2**20
+_BAND_PX = 2**22
 
 
 def read_image(
@@ -72,90 +59,59 @@ def read_image(
         ImageTooLargeError: more pixels than `max_pixels`.
         ImageError: empty, truncated, damaged, too small or absurdly long.
     """
-    data = source if isinstance(source, bytes) else _read_file(Path(source), max_pixels)
-    if not data:
-        raise ImageError(f"the picture is empty (0 bytes); {_WANTED}")
-    header = _read_header(data)
-    _check_size(header, max_pixels)
-    rgb, grey, actions = _decode(data, header)
-    warnings, errors = check_quality(grey)
+    with _opened(source, max_bytes=_BYTES_PER_PIXEL * max_pixels + _METADATA_BYTES) as file:
+        header = read_header(file)
+        _check_size(header, max_pixels)
+        with refused_as_damaged(file):
+            rgb, done = _decode(file, header, max_bytes=_BYTES_PER_PIXEL * max_pixels)
+    warnings, errors = check_quality(np.asarray(cv2.cvtColor(rgb, cv2.COLOR_RGB2GRAY), np.uint8))
+    dpi = header.dpi
     return rgb, IntakeReport(
         format=header.format,
         mode=header.mode,
         bit_depth=header.bit_depth,
         width=rgb.shape[1],
         height=rgb.shape[0],
-        actions=actions,
-        warnings=warnings,
+        orientation=header.orientation,
+        pages=header.num_pages,
+        dpi=(dpi[1], dpi[0]) if dpi and header.orientation >= 5 else dpi,
+        full_scale=done.full_scale,
+        actions=tuple(done.actions),
+        warnings=(*done.warnings, *warnings),
         errors=errors,
     )
 
 
-@dataclass(frozen=True)
-class _Header:
-    format: str
-    mode: str
-    bit_depth: int
-    width: int
-    height: int
-    num_pages: int
-    white_is_zero: bool
-    """Only for more than 8 bit: up to 8 bit Pillow inverts such files itself."""
-    premultiplied: bool
+def picture_size(source: bytes | str | Path) -> tuple[int, int]:
+    """(width, height) in px as `read_image` returns the picture, from its header alone.
+
+    Raises:
+        ImageError: as `read_image`, as far as the header shows it; no limit on size or shape is applied.
+    """
+    with _opened(source, max_bytes=None) as file:
+        return read_header(file).upright_size
 
 
-def _read_file(path: Path, max_pixels: int) -> bytes:
-    limit = 8 * max_pixels + 64 * 2**20  # 16-bit RGBA uncompressed, and room for metadata
+@contextmanager
+def _opened(source: bytes | str | Path, *, max_bytes: int | None) -> Iterator[BinaryIO]:
+    if isinstance(source, bytes):
+        yield io.BytesIO(source)
+        return
+    path = Path(source)
     try:
         if not path.is_file():
             raise ImageError(f"no such picture: {path}" if not path.exists() else f"{path} is not a file")
-        if (size := path.stat().st_size) > limit:
-            raise ImageTooLargeError(
-                f"{path} has {size} bytes; a picture of {max_pixels} pixels has at most {limit}"
-            )
-        return path.read_bytes()
+        if max_bytes is not None and (size := path.stat().st_size) > max_bytes:
+            raise ImageTooLargeError(f"{path} has {size} bytes; a picture within the limit has {max_bytes}")
+        file = path.open("rb")
     except OSError as error:
         raise ImageError(f"cannot read {path}: {error.strerror}") from error
+    with file:
+        yield file
 
 
-def _read_header(data: bytes) -> _Header:
-    with _refused_as_damaged(data), Image.open(io.BytesIO(data), formats=_READ_FORMATS) as image:
-        name = str(image.format)
-        tags: dict[int, Any] = dict(getattr(image, "tag_v2", {}))
-        depth = _bit_depth(data, name, image.mode, tags)
-        if depth == 16 and tags.get(_TIFF_PLANAR, 1) == 2:
-            raise UnsupportedImageError(
-                "16-bit TIFF with separate colour planes is not read; save it interleaved"
-            )
-        return _Header(
-            format=name,
-            mode=image.mode,
-            bit_depth=depth,
-            width=image.width,
-            height=image.height,
-            num_pages=int(getattr(image, "n_frames", 1)),
-            white_is_zero=depth > 8 and tags.get(_TIFF_PHOTOMETRIC) == 0,
-            premultiplied=1 in np.atleast_1d(tags.get(_TIFF_EXTRA_SAMPLES, ())),
-        )
-
-
-def _bit_depth(data: bytes, name: str, mode: str, tags: dict[int, Any]) -> int:
-    """Bits per channel in the file, which Pillow's mode does not tell for colour."""
-    if name == "PNG":
-        return data[24]  # IHDR is the first chunk; its ninth byte is the depth
-    if name == "TIFF":
-        return int(np.max(tags.get(_TIFF_BITS_PER_SAMPLE, (1,))))
-    return 1 if mode == "1" else 8
-
-
-def _orientation(image: Image.Image) -> int:
-    """Only after the size was judged: a PNG may keep EXIF behind its pixels, and Pillow decodes to get it."""
-    value = image.getexif().get(_EXIF_ORIENTATION, 1)
-    return int(value) if value in range(1, 9) else 1
-
-
-def _check_size(header: _Header, max_pixels: int) -> None:
-    width, height = header.width, header.height
+def _check_size(header: Header, max_pixels: int) -> None:
+    width, height = header.upright_size
     size = f"{width} x {height} px"
     if width * height > max_pixels:
         raise ImageTooLargeError(
@@ -168,100 +124,159 @@ def _check_size(header: _Header, max_pixels: int) -> None:
         raise ImageError(f"the picture has {size}; sides of more than {MAX_ASPECT} to 1 are not inspected")
 
 
-def _decode(data: bytes, header: _Header) -> tuple[NDArray[np.uint8], NDArray[np.uint8], tuple[str, ...]]:
-    """Pixels as (RGB (H, W, 3), grey (H, W), actions), upright, for a header that was found acceptable."""
-    actions: list[str] = []
+@dataclass
+class _Done:
+    """What was done to a picture while it was decoded."""
+
+    actions: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    full_scale: int = 255
+
+
+def _decode(file: BinaryIO, header: Header, *, max_bytes: int) -> tuple[NDArray[np.uint8], _Done]:
+    """The upright picture (H, W, 3), for a header that was found acceptable."""
+    done = _Done(warnings=list(header.warnings))
     if header.num_pages > 1:
-        actions.append(f"took the first of {header.num_pages} pages")
-    with _refused_as_damaged(data):
-        if header.format == "PNG":
-            with Image.open(io.BytesIO(data), formats=_READ_FORMATS) as image:
-                image.verify()  # checksums of the pixel data, which decoding alone does not compare
-        with Image.open(io.BytesIO(data), formats=_READ_FORMATS) as image:
-            orientation = _orientation(image)
-            image.load()
-            deep = header.bit_depth > 8
-            pixels = _deep_to_8_bit(data, header, image, actions) if deep else _to_8_bit(image, actions)
-    if orientation != 1:
-        actions.append(f"rotated by EXIF orientation {orientation}")
-        if header.format != "TIFF":  # both decoders have turned a TIFF already
-            pixels = upright(pixels, orientation)
-    if pixels.ndim == 2:
-        return np.asarray(cv2.cvtColor(pixels, cv2.COLOR_GRAY2RGB), np.uint8), pixels, tuple(actions)
-    return pixels, np.asarray(cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY), np.uint8), tuple(actions)
-
-
-def _to_8_bit(image: Image.Image, actions: list[str]) -> NDArray[np.uint8]:
-    """A loaded Pillow picture of at most 8 bit a channel -> (H, W) grey or (H, W, 3) RGB."""
-    if image.has_transparency_data:
-        rgba = np.asarray(image.convert("RGBA"))
-        return on_black(np.ascontiguousarray(rgba[..., :3]), rgba[..., 3], actions)
-    if image.mode in ("1", "L"):
-        return np.array(image.convert("L"))
-    if image.mode not in ("RGB", "P", "CMYK", "YCbCr"):
-        raise UnsupportedImageError(f"pixels of type {image.mode} are not read; send grey or RGB")
-    if image.mode != "RGB":
-        actions.append(f"converted {'the palette' if image.mode == 'P' else image.mode} to RGB")
-    return np.array(image.convert("RGB"))
-
-
-def _deep_to_8_bit(data: bytes, header: _Header, image: Image.Image, actions: list[str]) -> NDArray[np.uint8]:
-    """A loaded picture of more than 8 bit a channel -> (H, W) grey or (H, W, 3) RGB."""
-    if image.mode == "F":
-        pixels = scale_float(np.asarray(image), actions)
-    elif image.mode.startswith("I;16"):
-        pixels = scale_16_bit(np.asarray(image).astype(np.uint16, copy=False), actions)
-    elif image.mode in ("RGB", "RGBA") and header.bit_depth == 16:
-        values = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
-        if values is None or values.dtype != np.uint16 or values.ndim != 3:
-            raise ImageError("the 16-bit colour picture cannot be decoded; send it again or as 8 bit")
-        colour = np.ascontiguousarray(values[..., 2::-1]).astype(np.uint16, copy=False)
-        if image.has_transparency_data and values.shape[2] == 4 and not header.premultiplied:
-            colour = on_black(colour, np.asarray(values[..., 3], np.uint16), actions)
-        pixels = scale_16_bit(colour, actions)
-    else:
-        raise UnsupportedImageError(
-            f"pixels of {header.bit_depth} bit and type {image.mode} are not read; send 8 or 16 bit, unsigned"
+        done.actions.append(f"took the first of {header.num_pages} pages")
+    width, height = header.upright_size
+    rgb = np.empty((height, width, 3), np.uint8)
+    stored = pixels.stored_view(rgb, header.orientation)
+    if header.page is not None:
+        samples = read_samples(file, header.page, max_bytes=max_bytes)
+        num_colours, alpha = header.page.num_colours, header.page.alpha
+        if alpha == "premultiplied":
+            done.actions.append("composited the transparent pixels on black")  # that is how they are stored
+        _write_deep(
+            stored,
+            samples[..., :num_colours],
+            samples[..., num_colours] if alpha == "straight" else None,
+            done,
+            bits=header.bit_depth,
+            is_inverted=header.is_inverted,
         )
-    if header.white_is_zero:
-        actions.append("inverted: the file stores white as zero")
-        pixels = 255 - pixels
-    return pixels
+    elif header.format == "PNG":
+        with open_pillow(file, header.format) as image:
+            image.verify()  # checksums of the pixel data, which decoding alone does not compare
+        _decode_by_pillow(file, header, stored, done)
+    else:
+        # Pillow turns a TIFF while it decodes.
+        _decode_by_pillow(file, header, rgb if header.format == "TIFF" else stored, done)
+    if header.is_inverted:
+        done.actions.append("inverted: the file stores white as zero")
+    if header.num_ignored:
+        done.actions.append(f"ignored {header.num_ignored} channels that are neither colour nor alpha")
+    if header.has_profile:
+        done.actions.append("ignored the embedded colour profile")
+    if header.orientation != 1:
+        done.actions.append(f"rotated by EXIF orientation {header.orientation}")
+    return rgb, done
 
 
-@contextmanager
-def _refused_as_damaged(data: bytes) -> Iterator[None]:
-    """Turn whatever the decoders raise about a file into an ImageError that says so."""
-    try:
-        yield
-    except ImageError:
-        raise
-    except UnidentifiedImageError:
-        raise _not_a_picture(data) from None
-    except MemoryError as error:
-        raise ImageTooLargeError(
-            "the picture does not fit into this machine's memory; send it in parts"
-        ) from error
-    except Exception as error:
-        detail = str(error) or type(error).__name__
-        raise ImageError(f"the picture is damaged or cut short ({detail}); send it again") from error
+def _decode_by_pillow(file: BinaryIO, header: Header, target: NDArray[np.uint8], done: _Done) -> None:
+    with open_pillow(file, header.format) as image:
+        image.load()
+        if (image.height, image.width) != target.shape[:2]:
+            raise ValueError(f"its pixels are {image.width} x {image.height}, unlike its header")
+        if header.bit_depth <= 8:
+            _write_8_bit(target, image, done)
+            return
+        if image.mode.startswith("I;16"):
+            grey = np.empty((*target.shape[:2], 1), np.uint16)
+            for band in _bands(target):
+                grey[band, :, 0] = np.asarray(_rows(image, band))
+            key = image.info.get("transparency")
+            alpha = None if key is None else np.where(grey[..., 0] == key, 0, 65535).astype(np.uint16)
+            _write_deep(target, grey, alpha, done, bits=16)
+            return
+        has_alpha = image.has_transparency_data
+    file.seek(0)
+    values = cv2.imdecode(np.frombuffer(file.read(), np.uint8), cv2.IMREAD_UNCHANGED)
+    if values is None or values.dtype != np.uint16 or values.ndim != 3:
+        raise ImageError("the 16-bit colour picture cannot be decoded; send it again or as 8 bit")
+    bgra: NDArray[np.uint16] = np.asarray(values, np.uint16)
+    alpha = bgra[..., 3] if has_alpha and bgra.shape[2] == 4 else None
+    _write_deep(target, bgra[..., 2::-1], alpha, done, bits=16)
 
 
-def _not_a_picture(data: bytes) -> ImageError:
-    """The error for bytes that no allowed decoder recognises, naming what they seem to be."""
-    head = data[:4096]
-    for magic, name in _MAGIC.items():
-        if head.startswith(magic) and (name != "WebP" or head[8:12] == b"WEBP"):
-            return ImageError(
-                f"the {name} picture is damaged, cut short or of a rare kind: its header cannot be read; "
-                "send it again, or as PNG"
+def _write_8_bit(target: NDArray[np.uint8], image: Image.Image, done: _Done) -> None:
+    """Copy a loaded Pillow picture of at most 8 bit a channel."""
+    if image.has_transparency_data:
+        is_opaque = True
+        for band in _bands(target):
+            part = _rows(image, band)
+            rgba = np.asarray((part.convert("LA") if part.mode == "La" else part).convert("RGBA"))
+            if rgba[..., 3].min() < 255:
+                is_opaque = False
+                target[band] = pixels.on_black(rgba[..., :3], rgba[..., 3])
+            else:
+                target[band] = rgba[..., :3]
+        done.actions.append(_alpha_action(is_opaque))
+        return
+    if image.mode not in ("1", "L", "RGB", "P", "CMYK", "YCbCr"):
+        raise UnsupportedImageError(f"pixels of type {image.mode} are not read; send grey or RGB")
+    is_grey = image.mode in ("1", "L")
+    if not is_grey and image.mode != "RGB":
+        done.actions.append(f"converted {'the palette' if image.mode == 'P' else image.mode} to RGB")
+    for band in _bands(target):
+        values = np.asarray(_rows(image, band).convert("L" if is_grey else "RGB"))
+        target[band] = cv2.cvtColor(values, cv2.COLOR_GRAY2RGB) if is_grey else values
+
+
+def _write_deep(
+    target: NDArray[np.uint8],
+    colour: NDArray[Any],
+    alpha: NDArray[Any] | None,
+    done: _Done,
+    *,
+    bits: int,
+    is_inverted: bool = False,
+) -> None:
+    """Scale samples (H, W, 1 or 3), unsigned or float, to 8 bit; composite them on black by alpha (H, W)."""
+    if colour.dtype.kind == "f":
+        for values in (colour,) if alpha is None else (colour, alpha):
+            pixels.check_floats(values[band] for band in _bands(target))
+        full = done.full_scale = 1
+        done.actions.append("scaled float to 8 bit by value x 255")
+    elif colour.dtype == np.uint16:
+        largest = max(int(colour[band].max()) for band in _bands(target))
+        full = done.full_scale = pixels.FULL_12_BIT if bits == 12 else pixels.full_scale_of(largest)
+        rule = "value / 257" if full == pixels.FULL_16_BIT else "value / 16.06 (12 bit: 4095 becomes 255)"
+        done.actions.append(f"scaled {bits} to 8 bit by {rule}")
+        if full < pixels.FULL_16_BIT and bits == 16:
+            done.warnings.append(
+                f"taken as a 12-bit frame: no value exceeds {pixels.FULL_12_BIT} (largest {largest}); "
+                "if the camera writes 16 bit, it is under-exposed"
             )
-    what = next((name for magic, name in _FOREIGN.items() if head.startswith(magic)), None)
-    if what is None and head[4:8] == b"ftyp":
-        what = "an AVIF, HEIC or MP4 file"
-    if what is None and b"<svg" in head.lower():
-        what = "an SVG drawing"
-    if what is None and not head.translate(None, _TEXT_BYTES):
-        what = "text"
-    found = f"the upload is {what}" if what else f"the {len(data)} bytes are not a picture we can read"
-    return UnsupportedImageError(f"{found}; {_WANTED}")
+    else:
+        full = 255
+    is_opaque = True
+    for band in _bands(target):
+        part = colour[band]
+        if is_inverted:
+            part = (full - part).astype(part.dtype)
+        if alpha is not None and (opacity := alpha[band]).min() < pixels.opaque_value(opacity):
+            is_opaque = False
+            part = pixels.on_black(part, opacity)
+        target[band] = pixels.to_8_bit(part, full)
+    if alpha is not None:
+        done.actions.append(_alpha_action(is_opaque))
+
+
+def _alpha_action(is_opaque: bool) -> str:
+    if is_opaque:
+        return "dropped the alpha channel: every pixel is opaque"
+    return "composited the transparent pixels on black"
+
+
+def _bands(target: NDArray[np.uint8]) -> Iterator[slice]:
+    """Rows of (H, W, ...) in parts of some 4 Mpx, so that what is computed on them stays small."""
+    height, width = target.shape[:2]
+    step = max(1, _BAND_PX // width)
+    for top in range(0, height, step):
+        yield slice(top, min(top + step, height))
+
+
+def _rows(image: Image.Image, band: slice) -> Image.Image:
+    if (band.start, band.stop) == (0, image.height):
+        return image
+    return image.crop((0, band.start, image.width, band.stop))

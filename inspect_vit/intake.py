@@ -5,12 +5,14 @@ All limits are on 8-bit grey levels (0..255), so they hold for every source afte
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from inspect_vit.pixels import FULL_12_BIT, FULL_16_BIT
 from inspect_vit.results import IntakeReport
 
 BLANK_STD = 2.0
@@ -33,6 +35,11 @@ BLUR_ERROR = 0.8
 
 SCAN_DARK, SCAN_BRIGHT = 10, 245
 SCAN_MIDDLE_SHARE = 0.2
+
+BLUR_PX = 9
+"""Length of the second blur along one direction."""
+PART_PX = 2**22
+"""Pixels that are blurred at a time."""
 
 
 def check_quality(grey: NDArray[np.uint8]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -91,11 +98,20 @@ def check_quality(grey: NDArray[np.uint8]) -> tuple[tuple[str, ...], tuple[str, 
 
 
 def with_reference_faults(board: IntakeReport, reference: IntakeReport) -> IntakeReport:
-    """The board's report with the reference's faults added: a black frame is no reference to inspect by."""
+    """The board's report with the reference's faults added: a black frame is no reference to inspect by.
+
+    Nor is a frame of 16-bit samples that was scaled by another rule: its greys do not compare.
+    """
+    errors = [f"reference: {error}" for error in reference.errors]
+    if {board.full_scale, reference.full_scale} == {FULL_12_BIT, FULL_16_BIT}:
+        errors.append(
+            f"reference: scaled from {reference.full_scale} to 255, the board from {board.full_scale}; "
+            "send both at the same depth and exposure"
+        )
     return replace(
         board,
         warnings=board.warnings + tuple(f"reference: {warning}" for warning in reference.warnings),
-        errors=board.errors + tuple(f"reference: {error}" for error in reference.errors),
+        errors=(*board.errors, *errors),
     )
 
 
@@ -118,14 +134,32 @@ def blur_effect(grey: NDArray[np.uint8]) -> float:
     The worse of the two directions counts, so motion blur along a line scan is seen too.
     """
     worst = 0.0
-    for axis, kernel in ((0, (1, 9)), (1, (9, 1))):
-        blurred = np.asarray(cv2.blur(grey, kernel), np.uint8)
-        edges = _steps(grey, axis)
-        total = cv2.sumElems(edges)[0]
+    for axis in (0, 1):
+        lost = total = 0.0
+        for part, blurred in _blurred_parts(grey, axis):
+            edges = _steps(part, axis)
+            total += cv2.sumElems(edges)[0]
+            lost += cv2.sumElems(cv2.subtract(edges, _steps(blurred, axis)))[0]
         if total > 0:
-            lost = cv2.sumElems(cv2.subtract(edges, _steps(blurred, axis)))[0]
             worst = max(worst, 1.0 - lost / total)
     return worst
+
+
+def _blurred_parts(
+    grey: NDArray[np.uint8], axis: int
+) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.uint8]]]:
+    """Rows in parts, each with its copy blurred along an axis: of a line scan, copies take little memory so.
+
+    Along axis 0 neighbours share a row: the step between them belongs to one of the two.
+    """
+    height, width = grey.shape
+    shared = 1 - axis
+    step = max(1, PART_PX // width)
+    for top in range(0, height - shared, step):
+        bottom = min(top + step + shared, height)
+        above = min(top, BLUR_PX)
+        blurred = cv2.blur(grey[top - above : bottom + BLUR_PX], ((1, BLUR_PX), (BLUR_PX, 1))[axis])
+        yield grey[top:bottom], np.asarray(blurred[above : above + bottom - top], np.uint8)
 
 
 def _steps(grey: NDArray[np.uint8], axis: int) -> NDArray[np.uint8]:

@@ -9,6 +9,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from inspect_vit.errors import ConfigError
+from inspect_vit.shapes import Shape
+
 BoxXyxy = tuple[float, float, float, float]
 """(left, top, right, bottom) in pixels of the posted image, right and bottom exclusive."""
 
@@ -51,6 +54,14 @@ class IntakeReport:
     """Faults that leave the picture usable: "over-exposed: 41 % of pixels are 255"."""
     errors: tuple[str, ...] = ()
     """Faults that do not: each becomes a reason of verdict ERROR ("almost blank: ...")."""
+    orientation: int = 1
+    """EXIF orientation in the file, 1 to 8; the pixels were turned upright by it."""
+    pages: int = 1
+    """Pages or frames in the file; the first was taken."""
+    dpi: tuple[float, float] | None = None
+    """Dots per inch of the upright picture, across and down, where the file gives them."""
+    full_scale: int = 255
+    """The sample value that became 255: 255, 4095 (12 bit), 65535 (16 bit), or 1 for floats."""
 
 
 @dataclass(frozen=True)
@@ -93,5 +104,16 @@ class Sample:
     """Board or lot; splits never cut a group in two."""
     origin: str = ""
     """Where the label was read: file and line, for reports."""
-    masks: tuple[NDArray[np.bool_], ...] | None = None
-    """N boolean masks of shape (H, W), or None where the set has boxes only."""
+    masks: tuple[Shape | None, ...] | None = None
+    """N exact outlines, None for a defect with a box only; None for all where the set has boxes only."""
+    ignored: tuple[bool, ...] = ()
+    """N flags, True for a crowd or a difficult object: neither defect nor background. Empty: none is."""
+    split: str = ""
+    """"train", "val" or "test" as the set itself says, else ""."""
+
+    def __post_init__(self) -> None:
+        counts = {"boxes": len(self.boxes), "labels": len(self.labels)}
+        counts |= {"masks": len(self.masks)} if self.masks is not None else {}
+        counts |= {"ignored": len(self.ignored)} if self.ignored else {}
+        if len(set(counts.values())) > 1:
+            raise ConfigError(f"{self.origin or self.image}: one entry per defect wanted, not {counts}")

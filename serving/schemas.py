@@ -75,9 +75,14 @@ class IntakeSummary(Wire):
     format: str
     mode: str
     bit_depth: int
-    actions: tuple[str, ...]
+    orientation: int = Field(1, ge=1, le=8, description="EXIF orientation in the file; it was undone")
+    pages: int = Field(1, ge=1, description="pages or frames in the file; the first was inspected")
+    dpi: tuple[FiniteFloat, FiniteFloat] | None = Field(
+        None, description="dots per inch across and down, where the file gives them"
+    )
+    actions: tuple[str, ...] = Field(description="what was done to the picture, in words")
     warnings: tuple[str, ...]
-    errors: tuple[str, ...]
+    errors: tuple[str, ...] = Field(description="why the picture is not fit to be inspected")
 
 
 class Links(Wire):

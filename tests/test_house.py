@@ -23,7 +23,8 @@ SOURCES = {
     for package in PACKAGES
     for path in sorted((PROJECT / package).rglob("*.py"))
 }
-LIBRARY = [name for name in SOURCES if name.split(".")[0] == "inspect_vit" and name != "inspect_vit.cli"]
+COMMANDS = ("inspect_vit.cli", "inspect_vit.cli_data")
+LIBRARY = [name for name in SOURCES if name.split(".")[0] == "inspect_vit" and name not in COMMANDS]
 NETWORK = ["attention", "positions", "layers", "model", "heads"]
 LAYERS = [
     ["errors"],

@@ -1,282 +1,96 @@
-"""Procedural copper artwork in the look of a bare-board scan: about 48 px per mm, tracks 6 to 16 px wide.
-
-A board is drawn feature by feature; a feature is kept only if it stays `CLEARANCE_PX` away from all copper
-that is already there, so each is a net of its own; the ground fill comes last.
-"""
+"""Procedural artwork in the look of bare boards at 48 px per mm: tracks 6 to 16 px wide, pads, planes, silk."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
-CLEARANCE_PX = 9
-Mask = NDArray[np.bool_]
-Points = NDArray[np.float64]
+from training.artwork_styles import STYLES
+from training.canvas import CLEARANCE_PX, Canvas, Mask, grown
+from training.layers import Layers
 
-
-@dataclass(frozen=True)
-class Board:
-    """A defect-free board. Arrays are (size, size)."""
-
-    copper: Mask
-    nets: NDArray[np.int32]
-    """0 where there is no copper, else the number of the piece of connected copper (8-connected)."""
-    style: str
+PX_PER_MM = 48.0
+_GROUND_SHARE = 0.12
+_EDGE_SHARE = 0.15
+"""Share of boards whose outline crosses the picture."""
 
 
-def make_board(seed: int, size: int = 640) -> Board:
+def make_layers(seed: int, size: int = 640, *, px_per_mm: float = PX_PER_MM) -> Layers:
     """Draw the board of this seed: the same seed and size give the same pixels.
 
     Args:
         size: side of the square picture in px, at least 64.
+        px_per_mm: at other than 48 the board is drawn at 48 and resized.
+
+    Returns:
+        Layers whose nets are the pieces of connected copper (8-connected); `name` tells style and seed.
     """
+    if px_per_mm != PX_PER_MM:
+        drawn = make_layers(seed, max(round(size * PX_PER_MM / px_per_mm), 64))
+        return _resized(drawn, size, px_per_mm)
     rng = np.random.default_rng(seed)
     style = list(STYLES)[int(rng.integers(len(STYLES)))]
-    canvas = _Canvas(rng, size)
+    canvas = Canvas(rng, size)
     STYLES[style](canvas)
-    if style == "ground" or rng.random() < 0.12:
+    if style == "ground" or (style != "planes" and rng.random() < _GROUND_SHARE):
         canvas.fill_ground()
-    copper = canvas.copper & ~canvas.holes
-    nets = np.asarray(cv2.connectedComponents(copper.astype(np.uint8), connectivity=8)[1], np.int32)
-    return Board(copper, nets, style)
+    board = _outline(canvas)
+    copper = canvas.copper & ~canvas.holes & board
+    return Layers(
+        copper=copper,
+        nets=np.asarray(cv2.connectedComponents(copper.astype(np.uint8), connectivity=8)[1], np.int32),
+        holes=canvas.holes & board,
+        mask_open=canvas.bare,
+        silk=_silk(canvas) & board,
+        board=board,
+        px_per_mm=PX_PER_MM,
+        name=f"{style}-{seed}",
+    )
 
 
-class _Canvas:
-    """The copper drawn so far and the area that new copper must keep out of."""
-
-    def __init__(self, rng: np.random.Generator, size: int) -> None:
-        self.rng = rng
-        self.size = size
-        self.copper: Mask = np.zeros((size, size), bool)
-        self.holes: Mask = np.zeros((size, size), bool)
-        self.blocked: Mask = np.zeros((size, size), bool)
-
-    def add(self, feature: NDArray[np.uint8], hole: NDArray[np.uint8] | None = None) -> bool:
-        """Keep the feature (non-zero where copper) if it fits; say whether it did."""
-        if not feature.any() or (self.blocked & (feature > 0)).any():
-            return False
-        self.copper |= feature > 0
-        self.blocked |= _grown(feature, CLEARANCE_PX)
-        if hole is not None:
-            self.holes |= hole > 0
-        return True
-
-    def blank(self) -> NDArray[np.uint8]:
-        return np.zeros((self.size, self.size), np.uint8)
-
-    def spot(self, margin: int = 0) -> Points:
-        return self.rng.integers(-margin, self.size + margin, 2).astype(np.float64)
-
-    def fill_ground(self) -> None:
-        """Flood what is free with copper, keeping a wide gap to the nets, and open a few windows in it."""
-        rng = self.rng
-        ground = ~_grown(self.copper.astype(np.uint8), int(rng.integers(9, 16)))
-        windows = self.blank()
-        for _ in range(int(rng.integers(1, 4))):
-            x, y = self.spot()
-            w, h = rng.integers(self.size // 5, self.size // 2, 2)
-            cv2.rectangle(windows, (int(x), int(y)), (int(x + w), int(y + h)), 1, -1)
-        ground &= windows == 0
-        # An opening removes slivers narrower than a track.
-        kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (15, 15))
-        self.copper |= cv2.morphologyEx(ground.astype(np.uint8), cv2.MORPH_OPEN, kernel) > 0
-
-
-def _grown(mask: NDArray[np.uint8], radius_px: int) -> Mask:
-    return np.asarray(cv2.distanceTransform((mask == 0).astype(np.uint8), cv2.DIST_L2, 3) <= radius_px)
-
-
-def _track(image: NDArray[np.uint8], points: Points, width_px: int) -> None:
-    cv2.polylines(image, [np.rint(points).astype(np.int32)], False, 1, width_px)
-    for x, y in np.rint(points).astype(int):
-        cv2.circle(image, (int(x), int(y)), width_px // 2, 1, -1)
-
-
-def _disc(image: NDArray[np.uint8], centre: Points, radius_px: int) -> None:
-    cv2.circle(image, (round(centre[0]), round(centre[1])), radius_px, 1, -1)
-
-
-def _route(rng: np.random.Generator, start: Points, end: Points) -> Points:
-    """A path of straight and 45 degree pieces from start to end, (N, 2) as (x, y)."""
-    delta = end - start
-    diagonal = np.sign(delta) * np.abs(delta).min()
-    straight = delta - diagonal
-    first = straight * rng.choice([0.0, 0.5, 1.0, rng.random()])
-    return np.array([start, start + first, start + first + diagonal, end])
-
-
-def _beside(points: Points, offset_px: float) -> Points:
-    """The path that runs parallel to `points` at this distance, corners mitred."""
-    steps = np.diff(points, axis=0)
-    keep = np.linalg.norm(steps, axis=1) > 1e-6
-    points, steps = np.vstack([points[:1], points[1:][keep]]), steps[keep]
-    steps = steps / np.linalg.norm(steps, axis=1, keepdims=True)
-    normals = np.stack([-steps[:, 1], steps[:, 0]], axis=1)
-    before, after = np.vstack([normals[:1], normals]), np.vstack([normals, normals[-1:]])
-    mitres = (before + after) / (1.0 + (before * after).sum(axis=1, keepdims=True))
-    return np.asarray(points + offset_px * mitres)
-
-
-def _draw_buses(canvas: _Canvas) -> None:
-    """Bundles of parallel tracks that cross the picture with 45 degree jogs, and vias between them."""
+def _outline(canvas: Canvas) -> Mask:
+    """Where the board is; copper keeps away from its edge."""
     rng, size = canvas.rng, canvas.size
-    upright = rng.random() < 0.4
-    at = float(rng.integers(-20, 40))
-    while at < size:
-        width = int(rng.integers(6, 15))
-        pitch = width + int(rng.integers(CLEARANCE_PX + 1, 22))
-        lanes = int(rng.integers(2, 7))
-        jog = float(rng.choice([0, 0, 1, -1])) * float(rng.integers(20, 90))
-        turn = float(rng.integers(size // 6, size * 5 // 6))
-        # Some bundles stop inside the picture, each track in a round pad, so that ends are seen too.
-        stop = size + 40.0 if rng.random() < 0.6 else float(rng.integers(int(size * 0.6), size))
-        path = np.array(
-            [[-40, at], [turn, at], [turn + abs(jog), at + jog], [max(stop, turn + abs(jog) + 30), at + jog]]
-        )
-        for lane in range(lanes):
-            line = _beside(path, lane * pitch)
-            if stop < size:
-                line[-1, 0] -= lane * pitch * 0.8
-            if upright:
-                line = line[:, ::-1]
-            feature = canvas.blank()
-            _track(feature, line, width)
-            if stop < size:
-                _disc(feature, line[-1], width // 2 + int(rng.integers(4, 9)))
-            canvas.add(feature)
-        at += lanes * pitch + float(rng.integers(15, 80))
-    _draw_vias(canvas, int(rng.integers(5, 25)))
+    board = np.ones((size, size), bool)
+    if rng.random() < _EDGE_SHARE:
+        depth, turns = int(rng.integers(size // 40 + 1, size // 6)), int(rng.integers(4))
+        board[:depth] = False
+        board = np.ascontiguousarray(np.rot90(board, turns))
+        canvas.copper &= ~grown((~board).astype(np.uint8), 2 * CLEARANCE_PX)
+    return board
 
 
-def _draw_through_hole(canvas: _Canvas) -> None:
-    """Rows of large drilled pads with wide tracks, as on a power or connector board."""
-    rng = canvas.rng
-    centres: list[Points] = []
-    for _ in range(int(rng.integers(2, 6))):
-        start, radius = canvas.spot(), int(rng.integers(20, 46))
-        pitch = radius * 2 + int(rng.integers(14, 60))
-        step = np.array([pitch, 0.0]) if rng.random() < 0.5 else np.array([0.0, pitch])
-        for i in range(int(rng.integers(2, 8))):
-            centre = start + i * step
-            pad, hole = canvas.blank(), canvas.blank()
-            _disc(pad, centre, radius)
-            if i == 0 and rng.random() < 0.5:
-                corner = np.rint(centre).astype(int)
-                cv2.rectangle(
-                    pad, tuple((corner - radius).tolist()), tuple((corner + radius).tolist()), 1, -1
-                )
-            _disc(hole, centre, int(radius * rng.uniform(0.35, 0.5)))
-            if canvas.add(pad, hole):
-                centres.append(centre)
-    _connect(canvas, centres, widths_px=(12, 26), share=0.8)
-    _draw_vias(canvas, int(rng.integers(2, 10)))
-    _draw_blocks(canvas, int(rng.integers(1, 4)))
-    _draw_loose_tracks(canvas, 45, widths_px=(8, 20))
+def _silk(canvas: Canvas) -> Mask:
+    """Outlines of parts and their designators, clear of all bare metal."""
+    rng, image = canvas.rng, canvas.blank()
+    width = int(rng.integers(5, 9))
+    for _ in range(int(rng.integers(0, 7))):
+        x, y = (round(value) for value in canvas.spot(40))
+        w, h = (int(value) for value in rng.integers(60, 220, 2))
+        if rng.random() < 0.2:
+            cv2.circle(image, (x, y), w // 2, 1, width)
+        else:
+            cv2.rectangle(image, (x, y), (x + w, y + h), 1, width)
+        name = f"{'RCDUJQL'[int(rng.integers(7))]}{int(rng.integers(1, 99))}"
+        cv2.putText(image, name, (x, y - 12), cv2.FONT_HERSHEY_SIMPLEX, rng.uniform(1.0, 2.2), 1, width)
+    return (image > 0) & ~grown((canvas.bare | canvas.holes).astype(np.uint8), 6)
 
 
-def _draw_surface_mount(canvas: _Canvas) -> None:
-    """Footprints of rectangular or rounded pads, each pad fanned out to a via by a thin track."""
-    rng = canvas.rng
-    for _ in range(int(rng.integers(5, 11))):
-        start, upright = canvas.spot(), rng.random() < 0.5
-        w, h = int(rng.integers(12, 34)), int(rng.integers(26, 60))
-        pitch, round_pads = w + int(rng.integers(12, 22)), rng.random() < 0.4
-        width = int(rng.integers(6, 11))
-        for i in range(int(rng.integers(2, 9))):
-            pad = canvas.blank()
-            along, across = (
-                (np.array([0.0, 1.0]), np.array([1.0, 0.0]))
-                if upright
-                else (np.array([1.0, 0.0]), np.array([0.0, 1.0]))
-            )
-            centre = start + i * pitch * along
-            ends = np.array([centre - across * (h - w) / 2, centre + across * (h - w) / 2])
-            if round_pads:
-                _track(pad, ends, w)
-            else:
-                low = np.rint(centre - (w * along + h * across) / 2).astype(int)
-                high = np.rint(centre + (w * along + h * across) / 2).astype(int)
-                cv2.rectangle(pad, tuple(low.tolist()), tuple(high.tolist()), 1, -1)
-            if rng.random() < 0.75:
-                via = (
-                    centre
-                    + across * rng.choice([-1, 1]) * rng.uniform(h, h * 2.5)
-                    + along * rng.uniform(-60, 60)
-                )
-                with_track = pad.copy()
-                _track(with_track, _route(rng, centre, via), width)
-                _disc(with_track, via, width // 2 + int(rng.integers(4, 9)))
-                if canvas.add(with_track):
-                    continue
-            canvas.add(pad)
-    _draw_loose_tracks(canvas, 60, widths_px=(6, 11))
-    _draw_vias(canvas, int(rng.integers(10, 40)))
+def _resized(layers: Layers, size: int, px_per_mm: float) -> Layers:
+    """Square layers at another size in px."""
 
+    def masks(mask: Mask) -> Mask:
+        shares = cv2.resize(mask.astype(np.float32), (size, size), interpolation=cv2.INTER_AREA)
+        return np.asarray(shares) > 0.5
 
-def _draw_ground(canvas: _Canvas) -> None:
-    """Few nets on a board that is mostly ground copper."""
-    _draw_loose_tracks(canvas, 24, widths_px=(8, 18))
-    _draw_vias(canvas, int(canvas.rng.integers(4, 16)), drilled=True)
-    _draw_blocks(canvas, int(canvas.rng.integers(0, 3)))
-
-
-def _connect(canvas: _Canvas, centres: list[Points], *, widths_px: tuple[int, int], share: float) -> None:
-    """Join a share of the pads to neighbours by tracks that touch no third pad."""
-    rng = canvas.rng
-    for i, start in enumerate(centres):
-        if rng.random() > share:
-            continue
-        target = (
-            start + rng.choice([-1, 1], 2) * rng.uniform(60, 260, 2) if rng.random() < 0.5 else centres[i - 1]
-        )
-        feature, own = canvas.blank(), canvas.blank()
-        _track(feature, _route(rng, start, target), int(rng.integers(*widths_px)))
-        for centre in (start, target):
-            _disc(own, centre, 60)
-        away = (feature > 0) & (own == 0)
-        if not (canvas.blocked & away).any():
-            canvas.copper |= feature > 0
-            canvas.blocked |= _grown(feature, CLEARANCE_PX)
-
-
-def _draw_loose_tracks(canvas: _Canvas, tries: int, *, widths_px: tuple[int, int]) -> None:
-    rng = canvas.rng
-    for _ in range(tries):
-        start, width = canvas.spot(30), int(rng.integers(*widths_px))
-        end = start + rng.uniform(-320, 320, 2)
-        feature = canvas.blank()
-        _track(feature, _route(rng, start, end), width)
-        for centre in (start, end):
-            _disc(feature, centre, width // 2 + int(rng.integers(3, 10)))
-        canvas.add(feature)
-
-
-def _draw_vias(canvas: _Canvas, tries: int, *, drilled: bool = False) -> None:
-    radius = int(canvas.rng.integers(9, 17))
-    for _ in range(tries):
-        via, hole, centre = canvas.blank(), canvas.blank(), canvas.spot()
-        _disc(via, centre, radius * 2 if drilled else radius)
-        if drilled:
-            _disc(hole, centre, radius)
-        canvas.add(via, hole)
-
-
-def _draw_blocks(canvas: _Canvas, tries: int) -> None:
-    """Large plain areas of copper: heat sinks, edge contacts."""
-    for _ in range(tries):
-        block, corner = canvas.blank(), np.rint(canvas.spot(40)).astype(int)
-        far = corner + canvas.rng.integers(60, 260, 2)
-        cv2.rectangle(block, tuple(corner.tolist()), tuple(far.tolist()), 1, -1)
-        canvas.add(block)
-
-
-STYLES: dict[str, Callable[[_Canvas], None]] = {
-    "buses": _draw_buses,
-    "through-hole": _draw_through_hole,
-    "surface-mount": _draw_surface_mount,
-    "ground": _draw_ground,
-}
+    copper = masks(layers.copper)
+    return Layers(
+        copper=copper,
+        nets=np.asarray(cv2.connectedComponents(copper.astype(np.uint8), connectivity=8)[1], np.int32),
+        holes=masks(layers.holes) & ~copper,
+        mask_open=masks(layers.mask_open),
+        silk=masks(layers.silk),
+        board=masks(layers.board),
+        px_per_mm=px_per_mm,
+        name=layers.name,
+    )

@@ -32,7 +32,7 @@ class Crop:
     labels: NDArray[np.int64]
     """(n,)."""
     ignored: NDArray[np.float32]
-    """(m, 4) boxes of defects that the crop cuts: neither defect nor background."""
+    """(m, 4) boxes that the crop cuts or the labels ignore: neither defect nor background."""
 
 
 class Augmenter:

@@ -17,9 +17,28 @@ DATA_VARIABLE = "INSPECT_VIT_DATA"
 class DataConfig(Frozen):
     """Where samples come from and how crops are taken."""
 
-    format: Literal["deeppcb"] = "deeppcb"
-    root: Path | None = Field(None, description="folder of the set; default $INSPECT_VIT_DATA/deeppcb")
-    val_groups: tuple[str, ...] = Field(min_length=1, description="board groups held back for thresholds")
+    format: Literal["deeppcb", "coco", "yolo", "voc", "labelme", "cvat", "mvtec", "good", "auto"] = Field(
+        "deeppcb", description="label format; good: pictures of good boards, into which defects are drawn"
+    )
+    root: Path | None = Field(
+        None, description="folder of the set; default for DeepPCB $INSPECT_VIT_DATA/deeppcb"
+    )
+    references: str | None = Field(
+        None, description="how boards find their reference, as `inspect-vit data check --references`"
+    )
+    groups: str | None = Field(None, description="which pictures are one board, as `--groups` there")
+    drawn_pairs: int = Field(1000, gt=0, description="pairs drawn from good boards, for format good")
+    drawn_size: int = Field(640, ge=64, description="side of those pairs, px")
+    quarantine: Path | None = Field(
+        None, description="quarantine.json of `inspect-vit data check`; the pictures in it are left out"
+    )
+    val_groups: tuple[str, ...] = Field((), description="board groups held back for thresholds")
+    val_share: float | None = Field(
+        None,
+        gt=0.0,
+        lt=1.0,
+        description="instead: share of the pictures, whole groups; neither: as the set says",
+    )
     limit: int | None = Field(None, gt=0, description="use only the first samples of each side, for trials")
     crop_size: int = Field(320, gt=0, description="side of a training crop, px")
     crops_per_image: float = Field(4.0, gt=0.0, description="crops per image and epoch")
@@ -94,6 +113,16 @@ class TrainConfig(Frozen):
 
     @model_validator(mode="after")
     def _sizes_fit(self) -> Self:
+        if self.data.val_groups and self.data.val_share is not None:
+            raise ValueError("data.val_groups and data.val_share exclude each other")
+        if (
+            self.data.format in ("deeppcb", "good")
+            and not self.data.val_groups
+            and self.data.val_share is None
+        ):
+            raise ValueError(
+                f"format {self.data.format} states no validation part; set data.val_groups or data.val_share"
+            )
         if not 0 < self.data.zoom[0] <= self.data.zoom[1]:
             raise ValueError(f"data.zoom {list(self.data.zoom)} must be two rising numbers above 0")
         if self.batch_size % self.devices:
@@ -110,9 +139,11 @@ def data_root(config: DataConfig) -> Path:
     """The folder of the data set.
 
     Raises:
-        ConfigError: it does not exist.
+        ConfigError: it is not named, or does not exist.
     """
+    if config.root is None and config.format != "deeppcb":
+        raise ConfigError(f"data.root is not set; name the folder of the {config.format} set")
     root = config.root or Path(os.environ.get(DATA_VARIABLE, "../shared/data")) / config.format
-    if not root.is_dir():
+    if not root.exists():
         raise ConfigError(f"no data set at {root}; set data.root or the environment variable {DATA_VARIABLE}")
     return root

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from pathlib import Path
 
 import cv2
 import numpy as np
@@ -16,11 +17,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.data import Dataset
 
+from inspect_vit.errors import ImageError
 from inspect_vit.image_io import read_image
 from inspect_vit.pixels import to_channels
 from inspect_vit.results import Sample
 from training.augment import Augmenter, Crop
 from training.config import TrainConfig
+from training.quarantine import note_unreadable
 from training.targets import draw_targets
 
 DIFFERENT = 64
@@ -34,8 +37,16 @@ Picture = NDArray[np.uint8]
 class DefectDataset(Dataset[dict[str, Tensor]]):
     """Crop number -> tensors. Pictures are decoded once and kept up to `cache_mb`."""
 
-    def __init__(self, samples: Sequence[Sample], config: TrainConfig, *, total_crops: int) -> None:
+    def __init__(
+        self, samples: Sequence[Sample], config: TrainConfig, *, total_crops: int, notes: Path | None = None
+    ) -> None:
+        """notes: file that gets a line for each picture that cannot be read; the next sample then stands in.
+
+        Without it such a picture raises ImageError.
+        """
         self.samples = samples
+        self.notes = notes
+        self._unreadable: set[int] = set()
         self.config = config
         self.total_crops = total_crops
         self._classes = {name: i for i, name in enumerate(config.model.class_names)}
@@ -59,7 +70,7 @@ class DefectDataset(Dataset[dict[str, Tensor]]):
         crop = self._mosaic(index, rng) if mosaic else self._crop(self._sample_of(index), rng, data.crop_size)
         crop = self._augment(crop, int(rng.integers(2**30)))
         targets = draw_targets(crop, len(self._classes))
-        has_reference = self.samples[self._sample_of(index)].reference is not None
+        has_reference = self.samples[self._stand_in(self._sample_of(index))].reference is not None
         drop = rng.random() < self.config.augment.reference_drop
         return {
             "board": torch.from_numpy(np.ascontiguousarray(crop.board.transpose(2, 0, 1))),
@@ -93,8 +104,8 @@ class DefectDataset(Dataset[dict[str, Tensor]]):
 
     def _crop(self, number: int, rng: np.random.Generator, size: int) -> Crop:
         """A square of `size` px out of one sample, placed on a defect and enlarged in the asked shares."""
+        number, (board, reference, class_mask) = self._load_readable(number)
         sample, data = self.samples[number], self.config.data
-        board, reference, class_mask = self._load(number)
         zoomed = data.zoom_share > 0 and rng.random() < data.zoom_share
         zoom = float(rng.uniform(*data.zoom)) if zoomed else 1.0
         side = round(size / zoom)
@@ -103,8 +114,9 @@ class DefectDataset(Dataset[dict[str, Tensor]]):
             board, reference, class_mask = (_extend(p, bottom, right) for p in (board, reference, class_mask))
         room = np.array([board.shape[1] - side, board.shape[0] - side])
         corner = rng.integers(room + 1)
-        if len(sample.boxes) and rng.random() < data.defect_share:
-            box = sample.boxes[rng.integers(len(sample.boxes))]
+        defects = np.flatnonzero(~_ignored(sample))
+        if len(defects) and rng.random() < data.defect_share:
+            box = sample.boxes[defects[rng.integers(len(defects))]]
             centre = (box[:2] + box[2:]) / 2
             corner = np.clip(centre - side * rng.uniform(0.15, 0.85, 2), 0, room).astype(np.int64)
         x, y = corner.tolist()
@@ -114,8 +126,8 @@ class DefectDataset(Dataset[dict[str, Tensor]]):
         shares = _area(clipped) / np.maximum(_area(moved), 1e-6)
         # Slivers under a pixel, which zooming makes, are neither learnt nor ignored.
         seen = (clipped[:, 2:] - clipped[:, :2]).min(1, initial=size) >= 1
-        inside, cut = seen & (shares >= VISIBLE_SHARE), seen & (shares < VISIBLE_SHARE)
-        labels = np.array([self._classes[name] for name in sample.labels], np.int64)
+        whole = (shares >= VISIBLE_SHARE) & ~_ignored(sample)
+        inside, cut = seen & whole, seen & ~whole
         # A good board teaches most where a defect was: the same place, and nothing to call.
         if data.good_share > 0 and sample.reference is not None and rng.random() < data.good_share:
             board, class_mask = reference, np.zeros_like(class_mask)
@@ -125,9 +137,31 @@ class DefectDataset(Dataset[dict[str, Tensor]]):
             _resize(reference[view], size, cv2.INTER_LINEAR),
             _resize(class_mask[view], size, cv2.INTER_NEAREST),
             clipped[inside],
-            labels[inside],
+            np.array([self._classes[sample.labels[i]] for i in np.flatnonzero(inside)], np.int64),
             clipped[cut],
         )
+
+    def _load_readable(self, number: int) -> tuple[int, tuple[Picture, Picture, Picture]]:
+        """The sample's pictures, or those of its stand-in; and whose they are."""
+        while True:
+            number = self._stand_in(number)
+            try:
+                return number, self._load(number)
+            except ImageError as error:
+                if self.notes is None:
+                    raise
+                self._unreadable.add(number)
+                note_unreadable(self.notes, self.samples[number].image, str(error))
+                if len(self._unreadable) == len(self.samples):
+                    raise ImageError(
+                        f"no picture of the training set can be read; the last: {error}"
+                    ) from error
+
+    def _stand_in(self, number: int) -> int:
+        """The sample itself, or the next after it that was not found unreadable."""
+        while number in self._unreadable:
+            number = (number + 1) % len(self.samples)
+        return number
 
     def _load(self, number: int) -> tuple[Picture, Picture, Picture]:
         if number in self._cache:
@@ -138,6 +172,8 @@ class DefectDataset(Dataset[dict[str, Tensor]]):
         reference = (
             board if sample.reference is None else to_channels(read_image(sample.reference)[0], channels)
         )
+        if reference.shape != board.shape:
+            raise ImageError(f"reference {sample.reference} is {reference.shape}, the board {board.shape}")
         loaded = board, reference, self._class_mask(sample, board, reference)
         size = sum(picture.nbytes for picture in loaded)
         if self._cached_bytes + size <= self.config.data.cache_mb * 1_000_000:
@@ -146,12 +182,16 @@ class DefectDataset(Dataset[dict[str, Tensor]]):
         return loaded
 
     def _class_mask(self, sample: Sample, board: Picture, reference: Picture) -> Picture:
-        """Masks where the set has them; else what differs from the reference inside the box; else the box."""
+        """Outlines where the set has them; else what differs from the reference inside the box; else the box.
+
+        Ignored boxes draw nothing: no cell under them is counted.
+        """
         mask = np.zeros(board.shape[:2], np.uint8)
-        for i, (box, name) in enumerate(zip(sample.boxes, sample.labels, strict=True)):
-            value = self._classes[name] + 1
-            if sample.masks is not None:
-                mask[sample.masks[i]] = value
+        for i in np.flatnonzero(~_ignored(sample)):
+            box, value = sample.boxes[i], self._classes[sample.labels[i]] + 1
+            shape = sample.masks[i] if sample.masks is not None else None
+            if shape is not None:
+                shape.paint(mask, value)
                 continue
             left, top, right, bottom = np.round(box).astype(int).tolist()
             view = np.s_[max(top, 0) : bottom, max(left, 0) : right]
@@ -161,6 +201,11 @@ class DefectDataset(Dataset[dict[str, Tensor]]):
             opened = _open_2x2(difference.astype(np.uint8)) > 0
             mask[view][opened if opened.any() else np.ones_like(opened)] = value
         return mask
+
+
+def _ignored(sample: Sample) -> NDArray[np.bool_]:
+    """(N,) boxes that are neither defect nor background."""
+    return np.array(sample.ignored or (False,) * len(sample.boxes), np.bool_)
 
 
 def _resize(picture: Picture, size: int, interpolation: int) -> Picture:
@@ -194,4 +239,8 @@ def fingerprint(samples: Sequence[Sample]) -> str:
     for sample in samples:
         digest.update(f"{sample.image.name} {sample.image.stat().st_size} {sample.labels}".encode())
         digest.update(sample.boxes.tobytes())
+        digest.update(bytes(sample.ignored))
+        for shape in sample.masks or ():
+            rings = [r for p in shape.polygons for r in (p.exterior, *p.holes)] if shape is not None else []
+            digest.update(repr(shape and shape.runs).encode() + b"".join(ring.tobytes() for ring in rings))
     return digest.hexdigest()[:12]

@@ -9,18 +9,18 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
-import numpy as np
 import torch
 from lightning_fabric import Fabric
 from torch.utils.data import DataLoader
 
 from inspect_vit.allocator import KEEP_FREED_MEMORY
 from inspect_vit.checkpoint import ReferenceMode, round_to_fp16, save_checkpoint
-from inspect_vit.errors import ConfigError
+from inspect_vit.errors import ConfigError, ImageError
+from inspect_vit.image_io import read_image
 from inspect_vit.inspector import Inspector
 from inspect_vit.model import HierarchicalViT
 from inspect_vit.results import Sample
@@ -28,15 +28,17 @@ from inspect_vit.thresholds import choose_thresholds
 from training.config import TrainConfig, data_root
 from training.curves import plot_curves
 from training.data import DefectDataset, fingerprint
-from training.formats.deeppcb import read_deeppcb
-from training.formats.splits import split_by_group
+from training.loading import draw_pairs, good_boards, load_samples, read_samples
 from training.loop import build_trainee, evaluate, train_steps
 from training.metrics import summarise
 from training.progress import track
+from training.quarantine import note_unreadable, read_notes
 from training.state import bf16_is_native, load_state, save_state
 
 LOG_EVERY = 20
 STATE, LOG, CURVES = "state.safetensors", "metrics.jsonl", "curves.png"
+UNREADABLE = "unreadable.jsonl"
+"""Pictures that could not be read on the way; another stood in for each."""
 
 
 def fit(config: TrainConfig, *, out: Path, fresh: bool = False) -> Path:
@@ -52,10 +54,11 @@ def fit(config: TrainConfig, *, out: Path, fresh: bool = False) -> Path:
     Raises:
         ConfigError: a data set that is not there, or a state of another configuration in `out`.
     """
-    training, validation = load_samples(config)
     out.mkdir(parents=True, exist_ok=True)
+    draw_pairs(config, out)
+    training, validation = load_samples(config, out=out)
     if fresh:
-        for name in (STATE, LOG):
+        for name in (STATE, LOG, UNREADABLE):
             (out / name).unlink(missing_ok=True)
     use_gpu = torch.cuda.is_available()
     if use_gpu and config.devices > torch.cuda.device_count():
@@ -83,16 +86,9 @@ def fit(config: TrainConfig, *, out: Path, fresh: bool = False) -> Path:
     )
 
 
-def load_samples(config: TrainConfig) -> tuple[list[Sample], list[Sample]]:
-    """(training, validation) samples, parted by board group."""
-    samples = read_deeppcb(data_root(config.data), "trainval")
-    training, validation = split_by_group(samples, groups=config.data.val_groups)
-    return training[: config.data.limit], validation[: config.data.limit]
-
-
 def _train(fabric: Fabric, config: TrainConfig, out: Path) -> None:
     """The work of one training process."""
-    samples, _ = load_samples(config)
+    samples, _ = load_samples(config, out=out)
     if fabric.device.type == "cpu":
         torch.set_num_threads(max((os.cpu_count() or 1) // fabric.world_size, 1))
     total_steps = _total_steps(config, len(samples))
@@ -102,7 +98,9 @@ def _train(fabric: Fabric, config: TrainConfig, out: Path) -> None:
     if (out / STATE).exists():
         load_state(out / STATE, trainee, config)
     forward, optimizer = fabric.setup(trainee.model, trainee.optimizer)
-    dataset = DefectDataset(samples, config, total_crops=total_steps * config.batch_size)
+    dataset = DefectDataset(
+        samples, config, total_crops=total_steps * config.batch_size, notes=out / UNREADABLE
+    )
     share = config.batch_size // fabric.world_size
     first = fabric.global_rank * share
     order = [
@@ -171,6 +169,11 @@ def _finish(
     precision: str,
 ) -> Path:
     """EMA weights as fp16, thresholds from the validation groups, the checkpoint and its figures."""
+    validation = [sample for sample in validation if _is_readable(sample, out / UNREADABLE)]
+    if not validation:
+        raise ConfigError(f"no validation picture can be read; see {out / UNREADABLE}")
+    left_out = read_samples(config, out=out)[1] | read_notes(out / UNREADABLE)
+    named = {_shown(image, data_root(config.data)): reason for image, reason in left_out.items()}
     trainee = build_trainee(config, total_steps=_total_steps(config, len(training)))
     load_state(out / STATE, trainee, config)
     model = HierarchicalViT(config.model)
@@ -184,7 +187,7 @@ def _finish(
         "minutes_of_this_run": round(minutes, 1),
         "precision": precision,
         "pictures": {"training": len(training), "validation": len(validation)},
-    }
+    } | ({"left_out": named} if named else {})
     common = {"name": config.name, "data_fingerprint": fingerprint(training), "git_revision": _git_revision()}
     modes: tuple[ReferenceMode, ReferenceMode] = ("with_reference", "without_reference")
     thresholds: dict[ReferenceMode, dict[str, float]] = {mode: dict.fromkeys(names, 0.5) for mode in modes}
@@ -199,16 +202,27 @@ def _finish(
     save_checkpoint(path, model, thresholds=thresholds, training=record | {"validation": figures}, **common)
     plot_curves(out / LOG, out / CURVES)
     _say(json.dumps(figures, indent=2))
+    if named:
+        lines = "".join(f"\n  {image}: {reason}" for image, reason in named.items())
+        _say(f"left out {len(named)} pictures:{lines}")
     return path
 
 
-def good_boards(samples: Sequence[Sample]) -> list[Sample]:
-    """The golden references as boards of their own, without a reference: every call on them is false."""
-    return [
-        Sample(sample.reference, np.zeros((0, 4), np.float32), (), group=sample.group, origin=sample.origin)
-        for sample in samples
-        if sample.reference is not None
-    ]
+def _is_readable(sample: Sample, notes: Path) -> bool:
+    try:
+        for path in (sample.image, sample.reference):
+            if path is not None:
+                read_image(path)
+    except ImageError as error:
+        note_unreadable(notes, sample.image, str(error))
+        return False
+    return True
+
+
+def _shown(image: Path, root: Path) -> str:
+    """The path inside the data set: a checkpoint travels, folders of a machine do not."""
+    root = root.resolve()
+    return image.relative_to(root).as_posix() if image.is_relative_to(root) else image.name
 
 
 def _headline(report: dict[str, Any]) -> dict[str, float]:

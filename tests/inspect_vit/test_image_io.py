@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import tifffile
 from numpy.typing import NDArray
-from PIL import Image
+from PIL import Image, ImageCms
 
 from inspect_vit.image_io import read_image
 
@@ -109,6 +109,22 @@ class TestPixelsArriveUnaltered:
         np.testing.assert_array_equal(pixels[..., 1], bits * 255)
         assert intake.bit_depth == 1
 
+    def test_two_bit_grey_png(self) -> None:
+        """Four levels, four pixels in a byte, are 0, 85, 170, 255."""
+        header = struct.pack(">IIBBBBB", 48, 40, 2, 0, 0, 0, 0)
+        rows = zlib.compress((b"\0" + bytes([0b00011011] * 12)) * 40)
+        chunks = (png_chunk(b"IHDR", header), png_chunk(b"IDAT", rows), png_chunk(b"IEND", b""))
+        pixels, intake = read_image(b"\x89PNG\r\n\x1a\n" + b"".join(chunks))
+        np.testing.assert_array_equal(pixels[..., 0], np.tile([0, 85, 170, 255], (40, 12)))
+        assert intake.bit_depth == 2
+
+    def test_an_embedded_colour_profile_is_ignored_and_said(self) -> None:
+        profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+        for name in ("PNG", "TIFF"):
+            pixels, intake = read_image(encoded(board(), name, icc_profile=profile))
+            np.testing.assert_array_equal(pixels, board())
+            assert intake.actions == ("ignored the embedded colour profile",)
+
     def test_palette_png(self) -> None:
         palette = Image.fromarray(board()).quantize(16)
         stream = io.BytesIO()
@@ -147,12 +163,16 @@ class TestSixteenBit:
         pixels, intake = read_image(write(self.twelve))
         np.testing.assert_array_equal(pixels[..., 0], self.scaled(self.twelve, 4095))
         assert "16.06" in intake.actions[0]
+        assert intake.full_scale == 4095
+        assert intake.warnings[0].startswith("taken as a 12-bit frame: no value exceeds 4095 (largest 4095)")
 
     def test_one_value_above_4095_is_a_16_bit_picture(self) -> None:
         values = self.twelve.copy()
         values[0, 0] = 4096
-        pixels, _ = read_image(encoded(values, "PNG"))
+        pixels, intake = read_image(encoded(values, "PNG"))
         assert pixels.max() == round(4096 / 257)
+        assert intake.full_scale == 65535
+        assert "12-bit" not in " ".join(intake.warnings)
 
     @pytest.mark.parametrize(
         "write",
@@ -255,6 +275,26 @@ class TestTransparency:
         pixels, _ = read_image(stream.getvalue())
         assert (tuple(pixels[0, 0]), tuple(pixels[0, 1])) == ((0, 0, 0), (0, 255, 0))
 
+    @pytest.mark.parametrize("colour_type", [0, 2])
+    def test_one_transparent_value_of_a_16_bit_png(self, colour_type: int) -> None:
+        """The tRNS chunk names a value; the pixels that have it, and no others, are transparent."""
+        values = np.random.default_rng(0).integers(5000, 65536, (40, 40, 3)).astype(np.uint16)
+        values[:8] = 40000
+        values = values if colour_type == 2 else values[..., :1]
+        key = png_chunk(b"tRNS", struct.pack(">H", 40000) * values.shape[2])
+        pixels, intake = read_image(png_16_bit(values, colour_type=colour_type, before_data=key))
+        assert not pixels[:8].any()
+        want = np.broadcast_to(np.rint(values[8:] / 257), (32, 40, 3))
+        np.testing.assert_array_equal(pixels[8:], want)
+        assert "composited the transparent pixels on black" in intake.actions
+
+    def test_16_bit_grey_with_alpha(self) -> None:
+        values = np.random.default_rng(0).integers(5000, 65536, (40, 40)).astype(np.uint16)
+        alpha = np.full_like(values, 30000)
+        pixels, _ = read_image(png_16_bit(np.dstack([values, alpha]), colour_type=4))
+        want = values * (30000 / 65535) / 257
+        assert np.abs(pixels[..., 1] - want).max() <= 0.51
+
 
 class TestPages:
     @pytest.mark.parametrize("name", ["TIFF", "WEBP", "PNG"])
@@ -266,3 +306,13 @@ class TestPages:
         pixels, intake = read_image(stream.getvalue())
         np.testing.assert_array_equal(pixels, board(seed=0))
         assert intake.actions[0] == "took the first of 3 pages"
+        assert intake.pages == 3
+
+    def test_a_jpeg_with_a_second_picture_inside(self) -> None:
+        """As telephones write them (MPO)."""
+        pages = [Image.fromarray(board(seed=seed)) for seed in range(2)]
+        stream = io.BytesIO()
+        pages[0].save(stream, "MPO", save_all=True, append_images=pages[1:], quality=95, subsampling=0)
+        pixels, intake = read_image(stream.getvalue())
+        assert np.abs(pixels.astype(int) - board(seed=0)).mean() < 3
+        assert (intake.format, intake.pages) == ("JPEG", 2)

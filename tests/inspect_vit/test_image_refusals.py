@@ -6,7 +6,6 @@ import io
 import struct
 import time
 import zlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +56,7 @@ class TestRefusals:
             (bytes(range(256)), UnsupportedImageError, "256 bytes"),
             (b"\0\0\0 ftypavif" + bytes(64), UnsupportedImageError, "AVIF"),
             (b"\x89PNG\r\n\x1a\n", ImageError, "PNG picture is damaged"),
-            (b"II*\0" + bytes(20), ImageError, "TIFF picture is damaged"),
+            (b"II*\0" + bytes(20), ImageError, "damaged .*without a page"),
         ],
     )
     def test_not_a_picture(self, data: bytes, error: type[ImageError], words: str) -> None:
@@ -104,7 +103,7 @@ class TestRefusals:
     def test_floats_that_mean_nothing(self) -> None:
         values = np.random.default_rng(0).random((32, 32)).astype(np.float32)
         values[3, 4] = np.nan
-        with pytest.raises(ImageError, match="1 pixels are NaN"):
+        with pytest.raises(ImageError, match="1 samples are NaN"):
             read_image(tiff(values))
         with pytest.raises(ImageError, match="run from 0 to 2"):
             read_image(tiff(np.linspace(0, 2, 1024, dtype=np.float32).reshape(32, 32)))
@@ -121,52 +120,6 @@ class TestRefusals:
             read_image(tmp_path)
         with pytest.raises(ImageError):
             read_image("a" * 300)
-
-
-FUZZ_SOURCES: dict[str, Callable[[], bytes]] = {
-    "jpeg": lambda: encoded(board(32, 48), "JPEG"),
-    "jpeg-exif-progressive": lambda: encoded(
-        board(32, 48), "JPEG", progressive=True, exif=b"Exif\0\0II*\0" + bytes(30)
-    ),
-    "png": lambda: encoded(board(32, 48), "PNG"),
-    "png-palette": lambda: encoded(board(32, 48), "PNG", mode="P"),
-    "png-16": lambda: encoded(board(32, 48)[..., 0].astype(np.uint16) * 257, "PNG"),
-    "bmp": lambda: encoded(board(32, 48), "BMP"),
-    "tiff": lambda: encoded(board(32, 48), "TIFF"),
-    "tiff-lzw": lambda: encoded(board(32, 48), "TIFF", compression="tiff_lzw"),
-    "tiff-16": lambda: tiff(board(32, 48).astype(np.uint16) * 257, photometric="rgb"),
-    "webp": lambda: encoded(board(32, 48), "WEBP"),
-}
-
-
-@pytest.mark.parametrize("source", FUZZ_SOURCES)
-def test_no_bytes_raise_anything_but_image_errors(source: str) -> None:
-    """300 damaged files of each kind (flipped bits, cuts, both, noise) are answered or refused, fast."""
-    rng = np.random.default_rng(zlib.crc32(source.encode()))
-    whole = FUZZ_SOURCES[source]()
-    slowest = 0.0
-    for round_number in range(300):
-        damaged = bytearray(whole)
-        if round_number % 4 != 1:
-            # Half of the flips aim at the first 64 bytes: headers hold the sizes and offsets.
-            for _ in range(int(rng.integers(1, 9))):
-                reach = 64 if rng.random() < 0.5 else len(damaged)
-                damaged[int(rng.integers(0, min(reach, len(damaged))))] ^= 1 << int(rng.integers(0, 8))
-        if round_number % 4 in (1, 2):
-            damaged = damaged[: int(rng.integers(0, len(damaged)))]
-        if round_number % 4 == 3:
-            start = int(rng.integers(0, len(damaged)))
-            damaged[start : start + 16] = rng.bytes(16)
-        begin = time.process_time()
-        try:
-            pixels, intake = read_image(bytes(damaged), max_pixels=4_000_000)
-        except ImageError:
-            pass
-        else:
-            assert pixels.dtype == np.uint8
-            assert pixels.shape == (intake.height, intake.width, 3)
-        slowest = max(slowest, time.process_time() - begin)
-    assert slowest < 5
 
 
 def test_a_png_with_a_flipped_bit_in_its_pixels_is_refused() -> None:

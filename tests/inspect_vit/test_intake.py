@@ -15,7 +15,7 @@ from inspect_vit.intake import blur_effect, with_reference_faults
 from inspect_vit.results import IntakeReport
 
 
-def encoded(pixels: NDArray[np.uint8], name: str = "PNG") -> bytes:
+def encoded(pixels: NDArray[np.generic], name: str = "PNG") -> bytes:
     stream = io.BytesIO()
     Image.fromarray(pixels).save(stream, name)
     return stream.getvalue()
@@ -133,3 +133,17 @@ def test_a_black_reference_stops_the_inspection_of_a_good_board() -> None:
 def test_reports_of_a_good_pair_stay_clean() -> None:
     clean = IntakeReport("PNG", "L", 8, 160, 160)
     assert with_reference_faults(clean, clean) == clean
+
+
+def test_sixteen_bit_frames_scaled_by_different_rules_are_not_compared() -> None:
+    """A dark board is taken as 12 bit and its reference not: their greys are 16 times apart."""
+
+    def frame(largest: int) -> bytes:
+        return encoded((photograph() * (largest / 255)).astype(np.uint16))
+
+    (_, dark), (_, bright) = read_image(frame(3000)), read_image(frame(60000))
+    assert with_reference_faults(bright, bright).errors == ()
+    (error,) = with_reference_faults(dark, bright).errors
+    assert error.startswith("reference: scaled from 65535 to 255, the board from 4095")
+    _, small = read_image(encoded(photograph()))
+    assert with_reference_faults(small, bright).errors == with_reference_faults(dark, small).errors == ()

@@ -25,7 +25,8 @@ from inspect_vit.inspector import Inspector
 from inspect_vit.results import Verdict
 from training.config import TrainConfig
 from training.data import DefectDataset
-from training.fit import CURVES, LOG, STATE, fit, load_samples
+from training.fit import CURVES, LOG, STATE, fit
+from training.loading import load_samples
 from training.loop import build_trainee, evaluate, train_steps
 from training.metrics import summarise
 from training.state import load_state, save_state
@@ -93,7 +94,7 @@ def config_of(tree: dict[str, object], **changes: object) -> TrainConfig:
 def test_overfits_four_boards_and_the_checkpoint_inspects(tree: dict[str, object], tmp_path: Path) -> None:
     config = config_of(tree, epochs=60)
     path = fit(config, out=tmp_path / "run")
-    training, _ = load_samples(config)
+    training, _ = load_samples(config, out=Path())
     found = evaluate(Inspector(path), training, with_reference=True, label="measure")
     report = summarise(*found, config.model.class_names)
     assert report["shipped"]["ap"] > 0.95
@@ -122,7 +123,7 @@ def steps(config: TrainConfig, out: Path, *, stop_after: int, total: int) -> dic
     if (out / STATE).exists():
         load_state(out / STATE, trainee, config)
     model, optimizer = fabric.setup(trainee.model, trainee.optimizer)
-    samples, _ = load_samples(config)
+    samples, _ = load_samples(config, out=Path())
     dataset = DefectDataset(samples, config, total_crops=total * config.batch_size)
     size = config.batch_size
     order = [list(range(s * size, (s + 1) * size)) for s in range(trainee.step, stop_after)]
@@ -221,3 +222,26 @@ def test_recomputed_activations_train_to_the_same_weights(tree: dict[str, object
         weights.append({k.replace("_checkpoint_wrapped_module.", ""): v for k, v in state.items()})
     for key, value in weights[0].items():
         torch.testing.assert_close(value, weights[1][key], msg=key)
+
+
+def test_unreadable_and_quarantined_pictures_stop_no_run_and_are_named_at_its_end(
+    tree: dict[str, object], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    data = tmp_path / "deeppcb" / "PCBData"
+    torn = [data / "group1" / "1" / "1_test.png", data / "group2" / "2" / "5_test.png"]
+    for path in torn:
+        path.write_bytes(path.read_bytes()[:-60])
+    black = data / "group1" / "1" / "2_test.png"
+    entries = [{"image": str(black), "kind": "unfit-image", "message": "black frame"}]
+    (tmp_path / "quarantine.json").write_text(json.dumps(entries))
+    settings = tree["data"] | {"quarantine": str(tmp_path / "quarantine.json")}  # type: ignore[operator]
+    config = config_of(tree, data=settings, epochs=2)
+    assert len(load_samples(config, out=Path())[0]) == 3
+    path = fit(config, out=tmp_path / "run")
+    told = capfd.readouterr().err.split("left out 3 pictures:")[1]
+    for image in (*torn, black):
+        assert image.relative_to(data.parent).as_posix() in told
+    assert "black frame" in told
+    assert set(read_metadata(path).training["left_out"]) == {
+        image.relative_to(data.parent).as_posix() for image in (*torn, black)
+    }

@@ -1,1 +1,1 @@
-"""Readers of label formats, one small module each; every one answers a list of `Sample`."""
+"""Label formats, one small module each: every one is read as a `DataSet`, and most are written too."""

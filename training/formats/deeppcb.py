@@ -7,14 +7,16 @@ Source: Tang et al., "Online PCB Defect Detector On A New PCB Defect Dataset", a
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from inspect_vit.errors import ConfigError
-from inspect_vit.results import Sample
+from inspect_vit.results import BoxXyxy, Sample
+from training.formats.dataset import DataSet
+from training.formats.reading import Reading
 
 CLASS_NAMES = ("open", "short", "mousebite", "spur", "copper", "pin-hole")
 """In the order of the label files' types 1 to 6."""
@@ -24,6 +26,27 @@ TEST_ONLY_GROUPS = frozenset({"12000", "12100", "12300", "90100"})
 
 Split = Literal["trainval", "test"]
 SPLITS: tuple[Split, ...] = ("trainval", "test")
+_ANY_SIZE = (2**31, 2**31)
+
+
+def looks_like_deeppcb(root: Path) -> bool:
+    """Whether one of the official split files is there."""
+    return any(_split_file(root, split).is_file() for split in SPLITS)
+
+
+def read_deeppcb_set(root: Path) -> DataSet:
+    """Read the official splits that are there as one set; what cannot be read is left out and named.
+
+    Raises:
+        ConfigError: neither split file is there, or one is not text.
+    """
+    root = root.resolve()
+    there = [split for split in SPLITS if _split_file(root, split).is_file()]
+    if not there:
+        raise ConfigError(f"{root}: no PCBData/trainval.txt or PCBData/test.txt, which list DeepPCB's pairs")
+    reading = Reading()
+    samples = [s for split in there for s in _read_split(root, split, reading, check_pictures=True)]
+    return DataSet(tuple(samples), CLASS_NAMES, tuple(reading.faults), "deeppcb", root)
 
 
 def read_deeppcb(root: str | Path, split: Split) -> list[Sample]:
@@ -37,44 +60,78 @@ def read_deeppcb(root: str | Path, split: Split) -> list[Sample]:
     """
     if split not in SPLITS:
         raise ConfigError(f"DeepPCB has no split {split!r}; use one of {', '.join(SPLITS)}")
-    root = Path(root)
-    data = root / "PCBData" if (root / "PCBData").is_dir() else root
-    list_path = data / f"{split}.txt"
-    samples = []
+    reading = Reading()
+    samples = list(_read_split(Path(root).resolve(), split, reading, check_pictures=False))
+    if reading.faults:
+        raise ConfigError(f"{reading.faults[0].where}: {reading.faults[0].message}")
+    return samples
+
+
+def _split_file(root: Path, split: Split) -> Path:
+    return (root / "PCBData" if (root / "PCBData").is_dir() else root) / f"{split}.txt"
+
+
+def _read_split(root: Path, split: Split, reading: Reading, *, check_pictures: bool) -> Iterator[Sample]:
+    """The pairs of a list file. `check_pictures` reads headers and holds the boxes against the size."""
+    list_path = _split_file(root, split)
+    data = list_path.parent
     for number, line in _lines(list_path, missing=f"give the folder that holds PCBData/, not {root}"):
         where = f"{list_path}:{number}"
         fields = line.split()
         if len(fields) != 2:
-            raise ConfigError(f"{where}: {line!r} has {len(fields)} fields, wanted 'picture.jpg labels.txt'")
+            message = f"{line!r} has {len(fields)} fields, wanted 'picture.jpg labels.txt'"
+            reading.fault("bad-line", where, message)
+            continue
         picture, label_path = data / fields[0], data / fields[1]
         board = picture.with_name(f"{picture.stem}_test{picture.suffix}")
-        reference = picture.with_name(f"{picture.stem}_temp{picture.suffix}")
-        for path in (board, reference):
-            if not path.is_file():
-                raise ConfigError(f"{where}: there is no picture {path}")
-        boxes, labels = _read_labels(label_path, where)
-        group = Path(fields[0]).parts[0].removeprefix("group")
-        samples.append(Sample(board, boxes, labels, reference=reference, group=group, origin=where))
-    return samples
-
-
-def _read_labels(path: Path, listed_at: str) -> tuple[NDArray[np.float32], tuple[str, ...]]:
-    """Boxes (N, 4) and N class names of one label file; a file without lines is a clean board."""
-    boxes, labels = [], []
-    for number, line in _lines(path, missing=f"named in {listed_at}"):
-        where = f"{path}:{number}"
+        reference: Path | None = picture.with_name(f"{picture.stem}_temp{picture.suffix}")
+        if not board.is_file():
+            reading.fault("missing-image", where, f"there is no picture {board}", board)
+            continue
+        if reference is not None and not reference.is_file():
+            reading.fault("missing-reference", where, f"there is no picture {reference}", board)
+            reference = None
         try:
-            x1, y1, x2, y2, kind = (int(field) for field in line.split())
-        except ValueError as error:
-            raise ConfigError(f"{where}: {line!r}, wanted five whole numbers 'x1 y1 x2 y2 type'") from error
-        if not 1 <= kind <= len(CLASS_NAMES):
-            known = ", ".join(f"{i} {name}" for i, name in enumerate(CLASS_NAMES, 1))
-            raise ConfigError(f"{where}: unknown type {kind}; known are {known}")
-        if not (0 <= x1 < x2 and 0 <= y1 < y2):
-            raise ConfigError(f"{where}: empty box {line!r}, wanted 0 <= x1 < x2 and 0 <= y1 < y2")
-        boxes.append((x1, y1, x2, y2))
-        labels.append(CLASS_NAMES[kind - 1])
-    return np.array(boxes, np.float32).reshape(-1, 4), tuple(labels)
+            lines = _lines(label_path, missing=f"named in {where}")
+        except ConfigError as error:
+            reading.fault("missing-labels", where, str(error), board)
+            continue
+        size = reading.size_of(board, where) if check_pictures else _ANY_SIZE
+        if size is None:
+            continue
+        places = ((f"{label_path}:{at}", text) for at, text in lines)
+        defects = [d for at, text in places if (d := _read_label(text, size, at, board, reading)) is not None]
+        yield Sample(
+            board,
+            np.array([box for box, _ in defects], np.float32).reshape(-1, 4),
+            tuple(name for _, name in defects),
+            reference=reference,
+            group=Path(fields[0]).parts[0].removeprefix("group"),
+            origin=where,
+            split="train" if split == "trainval" else "test",
+        )
+
+
+def _read_label(
+    line: str, size: tuple[int, int], where: str, board: Path, reading: Reading
+) -> tuple[BoxXyxy, str] | None:
+    """Box and class name of one label line."""
+    try:
+        x1, y1, x2, y2, kind = (int(field) for field in line.split())
+    except ValueError:
+        message = f"{line!r}, wanted five whole numbers 'x1 y1 x2 y2 type'"
+        reading.fault("bad-line", where, message, board)
+        return None
+    if not 1 <= kind <= len(CLASS_NAMES):
+        known = ", ".join(f"{i} {name}" for i, name in enumerate(CLASS_NAMES, 1))
+        reading.fault("unknown-class", where, f"unknown type {kind}; known are {known}", board)
+        return None
+    if not (0 <= x1 < x2 and 0 <= y1 < y2):
+        message = f"empty box {line!r}, wanted 0 <= x1 < x2 and 0 <= y1 < y2"
+        reading.fault("empty-box", where, message, board)
+        return None
+    box = reading.box((x1, y1, x2, y2), size, where, board)
+    return None if box is None else (box, CLASS_NAMES[kind - 1])
 
 
 def _lines(path: Path, *, missing: str) -> list[tuple[int, str]]:

@@ -1,0 +1,69 @@
+"""Damaged pictures of every kind give pixels or an ImageError: no other exception, no hang, no crash."""
+
+from __future__ import annotations
+
+import importlib.util
+import time
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from inspect_vit.errors import ImageError
+from inspect_vit.image_io import picture_size, read_image
+
+# Pillow warns of damaged TIFF directories before it gives up on them.
+pytestmark = pytest.mark.filterwarnings("ignore:.*:UserWarning:PIL")
+
+NUM_CASES = 25
+SLOW_S = 2.0
+"""Processor time that no small picture may take, damaged as it may be."""
+
+
+def load_fuzz() -> ModuleType:
+    """The damages of the benchmark, which makes the table of them."""
+    path = Path(__file__).resolve().parents[2] / "benchmarks" / "fuzz_pictures.py"
+    spec = importlib.util.spec_from_file_location("fuzz_pictures", path)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+fuzz = load_fuzz()
+
+
+@pytest.mark.parametrize("source", fuzz.SOURCES)
+def test_the_undamaged_picture_is_read(source: str) -> None:
+    """So that the damage, and nothing else, is what is refused below. Every source shows the same blocks."""
+    pixels, intake = read_image(fuzz.SOURCES[source]())
+    assert intake.errors == ()
+    want = fuzz.board()[..., 0].astype(float)
+    if intake.orientation == 6:
+        want = np.rot90(want, -1)
+    assert np.corrcoef(pixels[..., 0].ravel(), want.ravel())[0, 1] > 0.5
+
+
+@pytest.mark.parametrize("damage", fuzz.DAMAGES)
+@pytest.mark.parametrize("source", fuzz.SOURCES)
+def test_damaged_pictures_are_read_or_refused(source: str, damage: str) -> None:
+    whole = fuzz.SOURCES[source]()
+    for seed in range(NUM_CASES):
+        data = fuzz.damaged_picture(source, damage, seed, whole=whole)
+        started = time.process_time()
+        try:
+            pixels, intake = read_image(data, max_pixels=fuzz.MAX_PIXELS)
+        except ImageError:
+            pass
+        else:
+            assert pixels.dtype == np.uint8
+            assert pixels.shape == (intake.height, intake.width, 3)
+            assert picture_size(data) == (intake.width, intake.height)
+        assert time.process_time() - started < SLOW_S, f"seed {seed}"
+
+
+def test_cases_are_the_same_every_time() -> None:
+    first, again, other = (fuzz.damaged_picture("tiff", "bit flips", seed) for seed in (3, 3, 4))
+    assert first == again != other
+    assert len(fuzz.damaged_picture("bmp", "truncation", 0)) < len(fuzz.SOURCES["bmp"]())

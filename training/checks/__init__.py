@@ -1,0 +1,1 @@
+"""What is wrong with a labelled set: pictures, labels, references, splits. Start at `check.run_check`."""
