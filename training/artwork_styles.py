@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from training.canvas import CLEARANCE_PX, Canvas, Points, grown
 
+
 def _track(image: NDArray[np.uint8], points: Points, width_px: int) -> None:
     cv2.polylines(image, [np.rint(points).astype(np.int32)], False, 1, width_px)
     for x, y in np.rint(points).astype(int):

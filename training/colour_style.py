@@ -21,9 +21,7 @@ class MaskColour:
 
 
 SOLDER_MASKS: dict[str, MaskColour] = {
-    "green": MaskColour(
-        ((0.02, 0.30, 0.05), (0.25, 0.58, 0.30)), ((0.00, 0.14, 0.02), (0.10, 0.36, 0.20))
-    ),
+    "green": MaskColour(((0.02, 0.30, 0.05), (0.25, 0.58, 0.30)), ((0.00, 0.14, 0.02), (0.10, 0.36, 0.20))),
     "blue": MaskColour(((0.06, 0.22, 0.50), (0.16, 0.42, 0.78)), ((0.02, 0.10, 0.26), (0.06, 0.24, 0.50))),
     "red": MaskColour(((0.55, 0.08, 0.08), (0.82, 0.20, 0.18)), ((0.30, 0.02, 0.03), (0.52, 0.10, 0.10))),
     "black": MaskColour(((0.13, 0.13, 0.13), (0.24, 0.23, 0.23)), ((0.04, 0.04, 0.05), (0.11, 0.11, 0.11))),
@@ -97,7 +95,9 @@ def draw_style(
         colour = SOLDER_MASKS[mask]
         # Copper and laminate are seen through the same mask: one place between the tones serves both.
         place = float(rng.uniform())
-        over_copper, over_laminate = (_between(*tones, rng, place) for tones in (colour.copper, colour.laminate))
+        over_copper, over_laminate = (
+            _between(*tones, rng, place) for tones in (colour.copper, colour.laminate)
+        )
     return ColourStyle(
         mask=mask,
         finish=finish,

@@ -1,4 +1,4 @@
-"""Where things land in a picture: shift, turn and local stretch of a board, and how etching moves its edges."""
+"""Where a board lands in a picture: shift, turn and local stretch; and how etching moves its edges."""
 
 from __future__ import annotations
 
@@ -103,14 +103,12 @@ def draw_etch(rng: np.random.Generator, *, strength: float = 1.0) -> Etch:
     return Etch(
         over_px=strength * float(rng.normal(0.0, 0.35)),
         corner_px=0.8 + strength * float(rng.uniform(0.0, 0.8)),
-        wave_px=rough * float(rng.uniform(0.3, 0.9)),
-        fray_px=rough * float(rng.uniform(0.1, 0.6)),
+        wave_px=rough * float(rng.uniform(0.1, 0.7)),
+        fray_px=rough * float(rng.uniform(0.1, 0.55)),
     )
 
 
-def etch_copper(
-    copper: Mask, rng: np.random.Generator, etch: Etch, warp: Warp | None = None
-) -> Mask:
+def etch_copper(copper: Mask, rng: np.random.Generator, etch: Etch, warp: Warp | None = None) -> Mask:
     """The copper (H, W) as etched and seen: edges moved by noise that never draws a speck on plain ground."""
     height, width = copper.shape
     soft = cv2.GaussianBlur(copper.astype(np.float32), (0, 0), etch.corner_px)
@@ -129,5 +127,9 @@ def smooth_noise(rng: np.random.Generator, shape: tuple[int, int], sigma_px: flo
     step = max(int(sigma_px), 1)
     coarse = rng.standard_normal((height // step + 2, width // step + 2), dtype=np.float32)
     soft = cv2.GaussianBlur(coarse, (0, 0), sigma_px / step)
-    soft = cv2.resize(soft, (width, height), interpolation=cv2.INTER_LINEAR) if step > 1 else soft[:height, :width]
+    soft = (
+        cv2.resize(soft, (width, height), interpolation=cv2.INTER_LINEAR)
+        if step > 1
+        else soft[:height, :width]
+    )
     return np.asarray(soft / max(float(soft.std()), 1e-6), np.float32)

@@ -7,16 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from training.defect_kinds import DefectKind
 from training.strokes import Mask, Patch, Points, bent_line, draw_blob, draw_stroke, roughen, trimmed
-
-if TYPE_CHECKING:
-    from training.defects import DefectKind
 
 DRY_SHARE = {True: 0.2, False: 0.06}
 """Share of ragged shapes where copper is removed, and where it is added, as seen in DeepPCB."""
@@ -25,7 +22,7 @@ _OVERLAP_PX = (0.5, 3.0)
 
 
 class Proposer:
-    """Finds places on one board. `copper` (H, W) is the live picture of 0 and 1 that defects are drawn into."""
+    """Finds places on one board. `copper` (H, W), 0 and 1, is the live picture that defects are drawn in."""
 
     def __init__(
         self,
@@ -74,13 +71,15 @@ class Proposer:
                 yield shape
 
     def holes(self, holes: Mask) -> Iterator[Patch]:
-        """Each hole, filled, in random order."""
-        count, labels, boxes, _ = cv2.connectedComponentsWithStats(holes.astype(np.uint8), connectivity=4)
-        for number in (self.rng.permutation(count - 1) + 1).tolist():
-            left, top, width, height, _ = boxes[number].tolist()
-            inside = labels[top : top + height, left : left + width] == number
-            if self.size_px[0] <= max(width, height) <= self.size_px[1]:
-                yield Patch(left, top, inside)
+        """Each hole with copper all around, filled, in random order."""
+        _, pieces, boxes, _ = cv2.connectedComponentsWithStats(1 - self.copper, connectivity=4)
+        found, areas = np.unique(pieces[holes & (self.copper == 0)], return_counts=True)
+        for place in self.rng.permutation(len(found)).tolist():
+            left, top, width, height, area = boxes[found[place]].tolist()
+            # A hole is a piece of laminate by itself; its edge may be a little off the drill's.
+            if self.size_px[0] <= max(width, height) <= self.size_px[1] and area < 2 * areas[place] + 12:
+                inside = pieces[top : top + height, left : left + width] == found[place]
+                yield Patch(left, top, np.asarray(inside))
 
     def _size(self, kind: DefectKind) -> tuple[float, float]:
         """Length and width in px, the length inside the asked sizes."""
@@ -116,7 +115,7 @@ class Proposer:
         self, x: int, y: int, length: float, width: float, kind: DefectKind, pieces: NDArray[np.int32] | None
     ) -> Patch | None:
         """A stroke through (x, y) from one side of the material to the other, or to another piece."""
-        reach = min(self.size_px[1], int(1.6 * length)) + 1
+        reach = min(self.size_px[1], int(1.4 * length)) + 1
         xs, ys, inside = _rays(x, y, reach, self.copper.shape)
         ended = self.copper[ys, xs] != int(kind.removes)
         ended &= inside
@@ -141,7 +140,9 @@ class Proposer:
         start, end = centre - along * (steps[way + half] + over[0]), centre + along * (steps[way] + over[1])
         side = np.array([-along[1], along[0]]) * self.rng.normal(0.0, 0.12, 2)[:, None] * lengths[way]
         if self.rng.random() < 0.15 and width > 0.5 * lengths[way]:
-            return draw_blob((start + end) / 2, float(np.hypot(*(end - start))) + width / 3, width, angle, self.rng)
+            return draw_blob(
+                (start + end) / 2, float(np.hypot(*(end - start))) + width / 3, width, angle, self.rng
+            )
         return self._stroke(bent_line(start + side[0], end + side[1], self.rng), width, angle, kind.removes)
 
     def _inward(
@@ -176,7 +177,9 @@ class Proposer:
             return None
         centre, angle = np.array([x, y], np.float64), self.rng.uniform(-np.pi, np.pi)
         if self.rng.random() < 0.6:
-            return self._dry(draw_blob(centre, length, width, angle, self.rng), angle, depth is self._copper_depth)
+            return self._dry(
+                draw_blob(centre, length, width, angle, self.rng), angle, depth is self._copper_depth
+            )
         along = np.array([np.cos(angle), np.sin(angle)]) * max(length - width, 1.0) / 2
         line = bent_line(centre - along, centre + along, self.rng, bend=0.4)
         return self._stroke(line, min(width, length * 0.7), angle, depth is self._copper_depth)
@@ -199,7 +202,9 @@ class Proposer:
         material = self.copper[patch.view] == int(kind.removes)
         mask = (patch.mask & material).view(np.uint8)
         # Removed copper is new laminate, which connects by sides only.
-        count, labels, boxes, _ = cv2.connectedComponentsWithStats(mask, connectivity=4 if kind.removes else 8)
+        count, labels, boxes, _ = cv2.connectedComponentsWithStats(
+            mask, connectivity=4 if kind.removes else 8
+        )
         if count == 1:
             return None
         largest = 1 + int(boxes[1:, cv2.CC_STAT_AREA].argmax())

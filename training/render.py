@@ -45,9 +45,7 @@ def render_scan(
     return finish_scan(copper, rng, style)
 
 
-def scan_copper(
-    copper: Mask, rng: np.random.Generator, style: ScanStyle, warp: Warp | None = None
-) -> Mask:
+def scan_copper(copper: Mask, rng: np.random.Generator, style: ScanStyle, warp: Warp | None = None) -> Mask:
     """The copper (H, W) as the scanner tells it from laminate, in the picture's frame."""
     height, width = copper.shape
     if warp is None:

@@ -42,14 +42,14 @@ def paint_board(layers: Layers, rng: np.random.Generator, style: ColourStyle) ->
     weave = _weave(rng, shape, layers.px_per_mm)
     bare = np.ones(shape, np.float32) if style.mask == NO_MASK else _soft(layers.mask_open, 0.6)
     mottle = 1.0 + style.mottle * smooth_noise(rng, shape, 14.0 * max(scale, 0.25))
-    laminate = _colour(style.laminate) * (1.0 + 0.05 * weave * mottle)[..., None]
+    laminate = np.asarray(_colour(style.laminate) * (1.0 + 0.05 * weave * mottle)[..., None], np.float32)
     metal, glint = _metal(layers, rng, style)
     surface = _over(laminate, metal, copper)
     if style.mask != NO_MASK:
         # The mask flows over edges, so tones change more gently than the copper does.
         under = _soft(layers.copper, max(1.0 * scale, 0.7))
         covered = _over(
-            _colour(style.over_laminate) * (1.0 + 0.03 * weave)[..., None],
+            _colour(style.over_laminate) * (1.0 + 0.015 * weave)[..., None],
             np.broadcast_to(_colour(style.over_copper), (*shape, 3)),
             under,
         )
@@ -62,7 +62,9 @@ def paint_board(layers: Layers, rng: np.random.Generator, style: ColourStyle) ->
     surface += (glint * bare * copper)[..., None]
     if style.mask != NO_MASK:
         ink = (0.90 + 0.04 * smooth_noise(rng, shape, 1.2)).clip(0.0, 1.0)
-        surface = _over(surface, np.broadcast_to(_colour(style.silk), (*shape, 3)), _soft(layers.silk, 0.8) * ink)
+        surface = _over(
+            surface, np.broadcast_to(_colour(style.silk), (*shape, 3)), _soft(layers.silk, 0.8) * ink
+        )
     surface = _drill(surface, layers, rng, style, glint)
     outside = _soft(~layers.board, 0.8)
     if outside.any():
@@ -107,26 +109,30 @@ def _metal(layers: Layers, rng: np.random.Generator, style: ColourStyle) -> tupl
     """Colour of bare metal (H, W, 3) and its glints (H, W)."""
     shape, scale = layers.size, layers.px_per_mm / 48.0
     fine, slow = smooth_noise(rng, shape, 0.8), smooth_noise(rng, shape, 10.0 * max(scale, 0.25))
-    tone = 1.0 + 0.03 * fine + 1.5 * style.mottle * slow
+    tone = 1.0 + np.float32(0.03) * fine + np.float32(1.5 * style.mottle) * slow
     metal = _colour(style.metal) * tone[..., None]
     if style.finish == "copper":
         # Oxide comes in clouds: darker and redder.
-        metal = metal - (0.06 * smooth_noise(rng, shape, 20.0 * max(scale, 0.25)).clip(0, 3))[..., None] * _colour(
-            (0.5, 1.0, 1.0)
-        )
+        clouds = np.float32(0.06) * smooth_noise(rng, shape, 20.0 * max(scale, 0.25)).clip(0, 3)
+        metal = metal - clouds[..., None] * _colour((0.5, 1.0, 1.0))
     glint = np.zeros(shape, np.float32)
     if style.finish == "hasl":
         pads = layers.copper if style.mask == NO_MASK else layers.copper & layers.mask_open
         # Solder stands in domes: flanks turn away from the camera, the side towards the light flashes.
         reach = 20.0 * scale
-        solid = cv2.morphologyEx((pads | layers.holes).astype(np.uint8), cv2.MORPH_CLOSE, np.ones((5, 5), np.uint8))
+        solid = cv2.morphologyEx(
+            (pads | layers.holes).astype(np.uint8), cv2.MORPH_CLOSE, np.ones((5, 5), np.uint8)
+        )
         depth = cv2.distanceTransform(solid.astype(np.uint8), cv2.DIST_L2, 5)
         rise = 1.0 - (1.0 - np.minimum(depth, reach) / reach) ** 2
         dome = cv2.GaussianBlur((rise * reach * 0.8).astype(np.float32), (0, 0), max(2.0 * scale, 0.8))
         down, across = np.gradient(np.asarray(dome, np.float32) + 0.5 * scale * slow)
         lit = across * np.cos(style.light_from) + down * np.sin(style.light_from)
         tilted = across**2 + down**2
-        flash = np.exp(-((across - 0.45 * np.cos(style.light_from)) ** 2 + (down - 0.45 * np.sin(style.light_from)) ** 2) / 0.05)
+        flash = np.exp(
+            -((across - 0.45 * np.cos(style.light_from)) ** 2 + (down - 0.45 * np.sin(style.light_from)) ** 2)
+            / 0.05
+        )
         glint = (0.12 * lit - 0.30 * tilted.clip(0.0, 1.2) + 0.45 * flash).astype(np.float32)
     return np.asarray(metal, np.float32), glint * np.float32(style.slant)
 

@@ -54,9 +54,7 @@ class Patch:
 def trimmed(patch: Patch) -> Patch:
     """The same pixels in the smallest patch; the patch must not be empty."""
     left, top, width, height = cv2.boundingRect(patch.mask.view(np.uint8))
-    return Patch(
-        patch.left + left, patch.top + top, patch.mask[top : top + height, left : left + width]
-    )
+    return Patch(patch.left + left, patch.top + top, patch.mask[top : top + height, left : left + width])
 
 
 def draw_stroke(points: Points, width_px: float, rng: np.random.Generator) -> Patch:
