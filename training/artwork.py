@@ -1,4 +1,4 @@
-"""Procedural artwork in the look of bare boards at 48 px per mm: tracks 6 to 16 px wide, pads, planes, silk."""
+"""Procedural artwork in the look of bare boards at 48 px per mm: tracks 6 to 16 px wide, pads, planes."""
 
 from __future__ import annotations
 

@@ -27,14 +27,12 @@ def take_picture(
     Returns:
         (H, W, 3) uint8 RGB.
     """
-    picture = surface
-    if nuisance > 0:
-        picture = _add_dirt(picture, rng, nuisance)
+    picture = _add_dirt(surface, rng, nuisance) if nuisance > 0 else surface
     picture = picture * _light(rng, style, (surface.shape[0], surface.shape[1]))[..., None]
     if nuisance > 0 and rng.random() < 0.35 * nuisance:
         picture = picture + _glare(shine, rng)[..., None]
-    picture = cv2.GaussianBlur(picture.astype(np.float32), (0, 0), style.blur_px * rng.uniform(0.9, 1.15))
-    picture = picture * (1.0 + rng.normal(0.0, 0.012, 3)).astype(np.float32)
+    blurred = cv2.GaussianBlur(picture, (0, 0), style.blur_px * rng.uniform(0.9, 1.15))
+    picture = np.asarray(blurred, np.float32) * (1.0 + rng.normal(0.0, 0.012, 3)).astype(np.float32)
     # Shot noise grows with the root of brightness; colour filters make neighbours alike.
     noise = rng.standard_normal(picture.shape, dtype=np.float32)
     noise = np.asarray(cv2.GaussianBlur(noise, (0, 0), 0.6), np.float32) * np.float32(1.8 * style.grain)
@@ -105,9 +103,8 @@ def _add_dirt(picture: Shares, rng: np.random.Generator, strength: float) -> Sha
     cover = cv2.GaussianBlur(light, (0, 0), 0.8).astype(np.float32)[..., None] / 255
     shade = cv2.GaussianBlur(dark, (0, 0), 0.8).astype(np.float32)[..., None] / 255
     dust = np.array([0.78, 0.77, 0.74], np.float32)
-    picture = picture + cover * (dust - picture)
-    picture = picture * (1.0 - 0.6 * shade)
+    dirty = (picture + cover * (dust - picture)) * (1.0 - np.float32(0.6) * shade)
     if rng.random() < 0.4 * strength:
         smudge = smooth_noise(rng, (height, width), 24.0)
-        picture = picture * (1.0 + 0.035 * np.clip(smudge - 0.8, 0.0, 2.0))[..., None]
-    return np.asarray(picture, np.float32)
+        dirty = dirty * (1.0 + np.float32(0.035) * np.clip(smudge - np.float32(0.8), 0.0, 2.0))[..., None]
+    return np.asarray(dirty, np.float32)

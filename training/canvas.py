@@ -1,4 +1,4 @@
-"""The sheet that procedural boards are drawn on: copper, holes and pads so far, and where new copper may go."""
+"""The sheet that procedural boards are drawn on: what is there so far, and where new copper may go."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ Points = NDArray[np.float64]
 class Canvas:
     """A square board of `size` px, drawn feature by feature.
 
-    A feature is kept only if it stays `CLEARANCE_PX` away from all copper that is there, so each is a net of its
-    own.
+    A feature is kept only if it stays `CLEARANCE_PX` away from all copper that is there, so each is a net of
+    its own.
     """
 
     def __init__(self, rng: np.random.Generator, size: int) -> None:

@@ -1,9 +1,9 @@
 """Defects drawn into the copper of a board: exact masks, and classes that are true by connectivity.
 
-A defect's class is what it does to the copper (8-connected) and the laminate (4-connected). A shape is proposed
-and kept only if it does what its class says. Locally this is counted in a window around the shape: one piece of
-what it was cut from next to it, and at most one of the other, prove that no piece anywhere is parted or joined.
-Only an open, which must part its piece, is followed through the whole picture.
+A defect's class is what it does to the copper (8-connected) and the laminate (4-connected). A shape is
+proposed and kept only if it does what its class says. Locally this is counted in a window around the shape:
+one piece of what it was cut from next to it, and at most one of the other, prove that no piece anywhere is
+parted or joined. Only an open, which must part its piece, is followed through the whole picture.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
 
 import cv2
 import numpy as np
@@ -19,45 +18,13 @@ from numpy.typing import NDArray
 
 from inspect_vit.errors import ConfigError
 from inspect_vit.results import BoxXyxy
+from training.defect_kinds import BOX_MARGIN_PX, COPPER_KINDS, DEFECT_KINDS, DefectKind
 from training.proposals import Proposer
 from training.strokes import Mask, Patch
 
-BOX_MARGIN_PX = 10
-"""Boxes are this much wider than the mask on each side: the median margin of DeepPCB's annotators."""
 TRIES = 60
 _ALL_AROUND = np.ones((3, 3), np.uint8)
 _SIDES_ONLY = cv2.getStructuringElement(cv2.MORPH_CROSS, (3, 3)).astype(np.uint8)
-
-
-@dataclass(frozen=True)
-class DefectKind:
-    """What a class of defect does to a board, and how large it is."""
-
-    removes: bool
-    """Takes copper away; else adds copper."""
-    site: Literal["across", "inward", "inside", "hole"]
-    """Where it lies in what it changes: from side to side, in from an edge, free of all edges, in a hole."""
-    touches: int | None
-    """Pieces of the other material next to it; None: any."""
-    leaves: int
-    """Pieces of its own material that are left next to it; for a short, nets that it joins."""
-    length_px: tuple[float, float]
-    """Median and spread (standard deviation of the logarithm) of its length, at 48 px per mm."""
-    width_px: tuple[float, float]
-
-
-# Sizes as in the training pairs of DeepPCB: the largest blob of difference inside each box of the right colour,
-# after a 2x2 opening, pairs in register to the pixel; sides of the least enclosing rectangle.
-DEFECT_KINDS: dict[str, DefectKind] = {
-    "open": DefectKind(True, "across", None, 2, (19.0, 0.62), (8.0, 0.42)),
-    "short": DefectKind(False, "across", None, 2, (23.0, 0.60), (7.6, 0.50)),
-    "mousebite": DefectKind(True, "inward", 1, 1, (13.0, 0.50), (6.0, 0.40)),
-    "spur": DefectKind(False, "inward", 1, 1, (13.0, 0.45), (7.0, 0.36)),
-    "copper": DefectKind(False, "inside", 0, 1, (19.0, 0.45), (11.0, 0.38)),
-    "pin-hole": DefectKind(True, "inside", 0, 1, (17.0, 0.48), (8.5, 0.44)),
-    "missing-hole": DefectKind(False, "hole", 1, 0, (0.0, 0.0), (0.0, 0.0)),
-}
-"""Size of a missing hole: that of the hole."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +51,7 @@ def draw_defects(
     rng: np.random.Generator,
     count: int,
     *,
-    kinds: Sequence[str] | Mapping[str, float] = tuple(DEFECT_KINDS)[:6],
+    kinds: Sequence[str] | Mapping[str, float] = COPPER_KINDS,
     size_px: tuple[int, int] = (4, 64),
     scale: float = 1.0,
     even_sizes: bool = False,
@@ -103,7 +70,8 @@ def draw_defects(
             track is wide and a short as the gap it bridges, so small sizes leave few places for them.
         scale: multiplies the usual sizes; 1 is for 48 px per mm.
         even_sizes: lengths evenly spread (in logarithm) over `size_px` instead of each class's usual ones.
-        nets: (H, W), net numbers where copper that is apart may yet be one net (joined on another layer): a short
+        nets: (H, W), net numbers where copper that is apart may yet be one net (joined on another layer): a
+        short
             joins two nets. Default: each piece of copper is a net.
         holes: (H, W), drilled holes; those with copper all around can go missing.
         free: (H, W), where defects may lie; default everywhere.
@@ -113,7 +81,9 @@ def draw_defects(
     Raises:
         ConfigError: an unknown class, sizes out of order, "missing-hole" without holes.
     """
-    weights = _weights(kinds, size_px, holes)
+    weights = checked_weights(kinds, size_px)
+    if "missing-hole" in weights and holes is None:
+        raise ConfigError("'missing-hole' needs to know the holes; give `holes`, or leave the class out")
     board = _Board(copper, nets, margin_px, clearance_px, scale)
     if free is not None:
         board.taken |= ~free
@@ -121,28 +91,28 @@ def draw_defects(
     boxes: list[BoxXyxy] = []
     labels: list[str] = []
     patches: list[Patch] = []
-    for _ in range(count):
-        open_kinds = dict(weights)
-        while open_kinds:
-            chances = np.array(list(open_kinds.values()))
-            label = list(open_kinds)[int(rng.choice(len(chances), p=chances / chances.sum()))]
-            patch = board.place(label, proposer, holes)
-            if patch is not None:
-                boxes.append(patch.box(margin_px, board.shape))
-                labels.append(label)
-                patches.append(patch)
-                break
-            del open_kinds[label]
-        else:
-            break
+    while len(patches) < count and weights:
+        chances = np.array(list(weights.values()))
+        label = list(weights)[int(rng.choice(len(chances), p=chances / chances.sum()))]
+        patch = board.place(label, proposer, holes)
+        if patch is None:
+            # Where it found no room once it will find none later: defects only take room.
+            del weights[label]
+            continue
+        boxes.append(patch.box(margin_px, board.shape))
+        labels.append(label)
+        patches.append(patch)
     return DrawnDefects(
         board.copper.view(bool), np.array(boxes, np.float32).reshape(-1, 4), tuple(labels), tuple(patches)
     )
 
 
-def _weights(
-    kinds: Sequence[str] | Mapping[str, float], size_px: tuple[int, int], holes: Mask | None
-) -> dict[str, float]:
+def checked_weights(kinds: Sequence[str] | Mapping[str, float], size_px: tuple[int, int]) -> dict[str, float]:
+    """The weight of each class that has one.
+
+    Raises:
+        ConfigError: an unknown class, a weight below 0, sizes out of order.
+    """
     weights = dict(kinds) if isinstance(kinds, Mapping) else dict.fromkeys(kinds, 1.0)
     for label, weight in weights.items():
         if label not in DEFECT_KINDS:
@@ -151,8 +121,6 @@ def _weights(
             )
         if not 0 <= weight < np.inf:
             raise ConfigError(f"the weight of {label!r} is {weight}; give a number from 0 up")
-    if "missing-hole" in weights and holes is None:
-        raise ConfigError("'missing-hole' needs to know the holes; give `holes`, or leave the class out")
     if not 2 <= size_px[0] <= size_px[1]:
         raise ConfigError(f"defect sizes run from {size_px[0]} to {size_px[1]} px; give 2 <= least <= most")
     return {label: weight for label, weight in weights.items() if weight > 0}
@@ -173,7 +141,7 @@ class _Board:
         self.least_piece_px = round(80 * scale**2)
         """An open leaves at least this much copper on both sides: it cuts off a conductor, not a crumb."""
         size = 2 * clearance_px + 1
-        self._grown_by = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (size, size))
+        self._grown_by = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (size, size)).astype(np.uint8)
         self._nets = nets
         self._joined: dict[int, int] = {}
 
@@ -221,8 +189,8 @@ class _Board:
             return False
         if kind.site == "hole":
             return True
-        grown = cv2.dilate(mask, self._grown_by) & material
-        return _changes(kind, material, grown.astype(np.uint8))
+        grown = _grown(mask, self._grown_by) & material
+        return _changes(kind, material, grown)
 
     def _window(self, patch: Patch) -> tuple[tuple[slice, slice], NDArray[np.uint8]]:
         """Rows and columns around the patch, and its mask in them, (h, w) of 0 and 1."""
@@ -236,7 +204,7 @@ class _Board:
 
     def _joins(self, window: tuple[slice, slice], copper: NDArray[np.uint8], mask: NDArray[np.uint8]) -> bool:
         """Whether the added copper touches exactly two nets that were apart; notes that they are one now."""
-        rim = (cv2.dilate(mask, _ALL_AROUND) & copper) > 0
+        rim = (_grown(mask, _ALL_AROUND) & copper) > 0
         pieces = set(self.pieces[window][rim].tolist())
         if len(pieces) != 2 or (self._nets is not None and len(set(self._nets[window][rim].tolist())) != 2):
             return False
@@ -289,7 +257,7 @@ def _pieces_next_to(
     """Whether exactly `limit` pieces of the material lie next to the mask; `reach` says what is next."""
     if limit is None:
         return True
-    rim = (cv2.dilate(mask, reach) & material) > 0
+    rim = (_grown(mask, reach) & material) > 0
     if limit == 0 or not rim.any():
         return bool(rim.any()) == (limit > 0)
     connectivity = 8 if reach is _ALL_AROUND else 4
@@ -297,9 +265,13 @@ def _pieces_next_to(
     return len(set(labels.tolist())) == limit
 
 
+def _grown(mask: NDArray[np.uint8], reach: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    return np.asarray(cv2.dilate(mask, reach), np.uint8)
+
+
 def _seeds(rest: NDArray[np.uint8], mask: NDArray[np.uint8]) -> list[tuple[int, int]]:
     """One (row, column) next to the mask in each piece of what is left of the copper in the window."""
-    rim = np.argwhere((cv2.dilate(mask, _ALL_AROUND) & rest) > 0)
+    rim = np.argwhere((_grown(mask, _ALL_AROUND) & rest) > 0)
     labels = cv2.connectedComponents(rest, connectivity=8)[1]
     found = {int(labels[row, column]): (row, column) for row, column in rim.tolist()}
     return list(found.values())

@@ -1,4 +1,4 @@
-"""Where things land in a picture: shift, turn and local stretch of a board, and how etching moves its edges."""
+"""Where a board lands in a picture: shift, turn and local stretch; and how etching moves its edges."""
 
 from __future__ import annotations
 
@@ -103,8 +103,8 @@ def draw_etch(rng: np.random.Generator, *, strength: float = 1.0) -> Etch:
     return Etch(
         over_px=strength * float(rng.normal(0.0, 0.35)),
         corner_px=0.8 + strength * float(rng.uniform(0.0, 0.8)),
-        wave_px=rough * float(rng.uniform(0.3, 0.9)),
-        fray_px=rough * float(rng.uniform(0.1, 0.6)),
+        wave_px=rough * float(rng.uniform(0.1, 0.7)),
+        fray_px=rough * float(rng.uniform(0.1, 0.55)),
     )
 
 

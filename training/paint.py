@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inspect_vit.errors import ImageError
-from training.defects import DEFECT_KINDS, DrawnDefects
+from training.defect_kinds import DEFECT_KINDS
+from training.defects import DrawnDefects
 from training.layers import Mask
 from training.strokes import Patch
 
@@ -94,8 +95,8 @@ def _texture(
             break
     else:
         raise ImageError(
-            f"the picture has no {'copper' if of_copper else 'laminate'} {2 * _CLEAR_PX + 1} px wide to paint with; "
-            "give a larger picture"
+            f"the picture has no {'copper' if of_copper else 'laminate'} {2 * _CLEAR_PX + 1} px wide to "
+            "paint with; give a larger picture"
         )
     needed = max(patch.mask.shape) / 2 + _CLEAR_PX
     rows, columns = np.nonzero(depth >= min(needed, float(depth.max())))

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from training.camera import retake
 from training.colour_style import NO_MASK, ColourStyle, draw_style
 from training.copper import CopperMap
-from training.defects import BOX_MARGIN_PX, DEFECT_KINDS, DrawnDefects, draw_defects
+from training.defect_kinds import BOX_MARGIN_PX, DEFECT_KINDS
+from training.defects import DrawnDefects, draw_defects
 from training.imaging import Warp, draw_etch, draw_warp, etch_copper
 from training.layers import Layers, Mask
 from training.paint import FEATHER_PX, paint_defects
@@ -65,7 +66,7 @@ def scan_pair(
     warp = _misplaced(rng, layers, style)
     copper = scan_copper(layers.copper, rng, style, warp)
     drawn = _draw(copper, warp.layers(layers), rng, plan, free=None)
-    reference = finish_scan(scan_copper(layers.copper, rng, style), rng, style)
+    reference = finish_scan(scan_copper(layers.copper, rng, style, _placed(rng, layers, style)), rng, style)
     return Pair(finish_scan(drawn.copper, rng, style), reference, drawn)
 
 
@@ -92,7 +93,7 @@ def colour_pair(
     free = good.board if style.mask == NO_MASK else good.board & ~silk
     drawn = _draw(good.copper, good, rng, plan, free=free)
     board = render_colour(_with_defects(good, drawn, rng), rng, style, nuisance=nuisance)
-    still = draw_warp(rng, layers.size)
+    still = _placed(rng, layers, placing)
     reference = render_colour(_made(still.layers(layers), rng, placing), rng, style, nuisance=nuisance)
     return Pair(board, reference, drawn)
 
@@ -161,6 +162,12 @@ def _misplaced(rng: np.random.Generator, layers: Layers, style: ScanStyle) -> Wa
     )
 
 
+def _placed(rng: np.random.Generator, layers: Layers, style: ScanStyle) -> Warp:
+    """A reference lies on the pixels by chance, like any picture."""
+    shift, turn = min(style.shift_px, 0.5), min(style.turn_degrees, 0.05)
+    return draw_warp(rng, layers.size, shift_px=shift, turn_degrees=turn)
+
+
 def _draw(
     copper: Mask, layers: Layers, rng: np.random.Generator, plan: DefectPlan, *, free: Mask | None
 ) -> DrawnDefects:
@@ -223,7 +230,8 @@ def _with_defects(good: Layers, drawn: DrawnDefects, rng: np.random.Generator) -
     copper, holes, mask_open = drawn.copper.copy(), good.holes.copy(), good.mask_open.copy()
     for label, patch in zip(drawn.labels, drawn.patches, strict=True):
         if label == "missing-hole":
-            holes[patch.view] &= ~patch.mask
+            near = cv2.dilate(patch.full(good.size).astype(np.uint8), np.ones((5, 5), np.uint8)) > 0
+            holes &= ~near
             look = rng.random()
             if look < 0.4:
                 mask_open[patch.view] &= ~patch.mask

@@ -7,16 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from training.defect_kinds import DefectKind
 from training.strokes import Mask, Patch, Points, bent_line, draw_blob, draw_stroke, roughen, trimmed
-
-if TYPE_CHECKING:
-    from training.defects import DefectKind
 
 DRY_SHARE = {True: 0.2, False: 0.06}
 """Share of ragged shapes where copper is removed, and where it is added, as seen in DeepPCB."""
@@ -25,7 +22,7 @@ _OVERLAP_PX = (0.5, 3.0)
 
 
 class Proposer:
-    """Finds places on one board. `copper` (H, W) is the live picture of 0 and 1 that defects are drawn into."""
+    """Finds places on one board. `copper` (H, W), 0 and 1, is the live picture that defects are drawn in."""
 
     def __init__(
         self,
@@ -74,13 +71,15 @@ class Proposer:
                 yield shape
 
     def holes(self, holes: Mask) -> Iterator[Patch]:
-        """Each hole, filled, in random order."""
-        count, labels, boxes, _ = cv2.connectedComponentsWithStats(holes.astype(np.uint8), connectivity=4)
-        for number in (self.rng.permutation(count - 1) + 1).tolist():
-            left, top, width, height, _ = boxes[number].tolist()
-            inside = labels[top : top + height, left : left + width] == number
-            if self.size_px[0] <= max(width, height) <= self.size_px[1]:
-                yield Patch(left, top, inside)
+        """Each hole with copper all around, filled, in random order."""
+        _, pieces, boxes, _ = cv2.connectedComponentsWithStats(1 - self.copper, connectivity=4)
+        found, areas = np.unique(pieces[holes & (self.copper == 0)], return_counts=True)
+        for place in self.rng.permutation(len(found)).tolist():
+            left, top, width, height, area = boxes[found[place]].tolist()
+            # A hole is a piece of laminate by itself; its edge may be a little off the drill's.
+            if self.size_px[0] <= max(width, height) <= self.size_px[1] and area < 2 * areas[place] + 12:
+                inside = pieces[top : top + height, left : left + width] == found[place]
+                yield Patch(left, top, np.asarray(inside))
 
     def _size(self, kind: DefectKind) -> tuple[float, float]:
         """Length and width in px, the length inside the asked sizes."""
@@ -116,7 +115,7 @@ class Proposer:
         self, x: int, y: int, length: float, width: float, kind: DefectKind, pieces: NDArray[np.int32] | None
     ) -> Patch | None:
         """A stroke through (x, y) from one side of the material to the other, or to another piece."""
-        reach = min(self.size_px[1], int(1.6 * length)) + 1
+        reach = min(self.size_px[1], int(1.4 * length)) + 1
         xs, ys, inside = _rays(x, y, reach, self.copper.shape)
         ended = self.copper[ys, xs] != int(kind.removes)
         ended &= inside

@@ -42,14 +42,14 @@ def paint_board(layers: Layers, rng: np.random.Generator, style: ColourStyle) ->
     weave = _weave(rng, shape, layers.px_per_mm)
     bare = np.ones(shape, np.float32) if style.mask == NO_MASK else _soft(layers.mask_open, 0.6)
     mottle = 1.0 + style.mottle * smooth_noise(rng, shape, 14.0 * max(scale, 0.25))
-    laminate = _colour(style.laminate) * (1.0 + 0.05 * weave * mottle)[..., None]
+    laminate = np.asarray(_colour(style.laminate) * (1.0 + 0.05 * weave * mottle)[..., None], np.float32)
     metal, glint = _metal(layers, rng, style)
     surface = _over(laminate, metal, copper)
     if style.mask != NO_MASK:
         # The mask flows over edges, so tones change more gently than the copper does.
         under = _soft(layers.copper, max(1.0 * scale, 0.7))
         covered = _over(
-            _colour(style.over_laminate) * (1.0 + 0.03 * weave)[..., None],
+            _colour(style.over_laminate) * (1.0 + 0.015 * weave)[..., None],
             np.broadcast_to(_colour(style.over_copper), (*shape, 3)),
             under,
         )
@@ -109,13 +109,12 @@ def _metal(layers: Layers, rng: np.random.Generator, style: ColourStyle) -> tupl
     """Colour of bare metal (H, W, 3) and its glints (H, W)."""
     shape, scale = layers.size, layers.px_per_mm / 48.0
     fine, slow = smooth_noise(rng, shape, 0.8), smooth_noise(rng, shape, 10.0 * max(scale, 0.25))
-    tone = 1.0 + 0.03 * fine + 1.5 * style.mottle * slow
+    tone = 1.0 + np.float32(0.03) * fine + np.float32(1.5 * style.mottle) * slow
     metal = _colour(style.metal) * tone[..., None]
     if style.finish == "copper":
         # Oxide comes in clouds: darker and redder.
-        metal = metal - (0.06 * smooth_noise(rng, shape, 20.0 * max(scale, 0.25)).clip(0, 3))[
-            ..., None
-        ] * _colour((0.5, 1.0, 1.0))
+        clouds = np.float32(0.06) * smooth_noise(rng, shape, 20.0 * max(scale, 0.25)).clip(0, 3)
+        metal = metal - clouds[..., None] * _colour((0.5, 1.0, 1.0))
     glint = np.zeros(shape, np.float32)
     if style.finish == "hasl":
         pads = layers.copper if style.mask == NO_MASK else layers.copper & layers.mask_open

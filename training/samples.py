@@ -1,17 +1,21 @@
-"""Folders of synthetic board pairs with COCO labels, as data_samples/ is one."""
+"""Small folders of sample boards with COCO labels, as data_samples/ is one."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
-import cv2
 import numpy as np
 
-from training.artwork import Mask, make_board
-from training.synthesis import DEFECT_KINDS, draw_defects, scan
+from training.artwork import make_layers
+from training.defect_kinds import COPPER_KINDS
+from training.pair_files import write_labels, write_pair
+from training.pairs import DefectPlan, colour_pair, scan_pair
+from training.render import ScanStyle
+
+PLACING = ScanStyle(shift_px=0.5, turn_degrees=0.04, stretch_px=0.0, etch=0.35, dust=0.0, jpeg=None)
+"""In register to the pixel, two tones exactly: what differs is defects and frayed edges."""
 
 
 def write_samples(
@@ -21,6 +25,7 @@ def write_samples(
     good: int = 1,
     defects: tuple[int, int] = (5, 8),
     size: int = 640,
+    style: Literal["scan", "colour"] = "scan",
 ) -> list[Path]:
     """Write NAME_test.png and NAME_temp.png per seed, and annotations.coco.json; return what was written.
 
@@ -30,50 +35,16 @@ def write_samples(
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    images: list[dict[str, Any]] = []
-    annotations: list[dict[str, Any]] = []
-    written: list[Path] = []
+    entries = []
     for number, seed in enumerate(seeds, start=1):
-        board, rng = make_board(seed, size), np.random.default_rng([seed, 1])
-        count = 0 if number > len(seeds) - good else int(rng.integers(defects[0], defects[1] + 1))
-        reference = scan(board.copper, rng)
-        drawn = draw_defects(scan(board.copper, rng), rng, count)
-        names = [f"board_{number:02d}_{part}.png" for part in ("test", "temp")]
-        for name, copper in zip(names, (drawn.copper, reference), strict=True):
-            written.append(folder / name)
-            cv2.imwrite(str(folder / name), np.where(copper, 0, 255).astype(np.uint8))
-        images.append(
-            {
-                "id": number,
-                "file_name": names[0],
-                "reference": names[1],
-                "width": size,
-                "height": size,
-                "seed": seed,
-                "style": board.style,
-            }
-        )
-        for box, label, mask in zip(drawn.boxes.tolist(), drawn.labels, drawn.masks, strict=True):
-            annotations.append(
-                {
-                    "id": len(annotations) + 1,
-                    "image_id": number,
-                    "category_id": list(DEFECT_KINDS).index(label) + 1,
-                    "bbox": [box[0], box[1], box[2] - box[0], box[3] - box[1]],
-                    "area": int(mask.sum()),
-                    "segmentation": {"size": [size, size], "counts": _run_lengths(mask)},
-                    "iscrowd": 0,
-                }
-            )
-    categories = [{"id": i, "name": label} for i, label in enumerate(DEFECT_KINDS, start=1)]
-    labels_path = folder / "annotations.coco.json"
-    tree = {"images": images, "annotations": annotations, "categories": categories}
-    labels_path.write_text(json.dumps(tree, indent=1) + "\n", encoding="utf-8")
-    return [*written, labels_path]
-
-
-def _run_lengths(mask: Mask) -> list[int]:
-    """COCO's uncompressed run lengths: column by column, zeros first."""
-    flat = np.concatenate([[False], mask.ravel(order="F"), [False]])
-    edges = np.flatnonzero(flat[1:] != flat[:-1])
-    return np.diff(np.concatenate([[0], edges, [mask.size]])).tolist() if len(edges) else [mask.size]
+        layers, rng = make_layers(seed, size), np.random.default_rng([seed, 1])
+        is_good = number > len(seeds) - good
+        plan = DefectPlan(defects, kinds=dict.fromkeys(COPPER_KINDS, 1.0), good_share=float(is_good))
+        if style == "scan":
+            pair = scan_pair(layers, rng, plan=plan, style=PLACING)
+        else:
+            pair = colour_pair(layers, rng, plan=plan, placing=PLACING)
+        entries.append(write_pair(folder, f"board_{number:02d}", pair))
+    labels = write_labels(folder, entries, COPPER_KINDS)
+    pictures = [folder / str(image[key]) for image, _ in entries for key in ("file_name", "reference")]
+    return [*pictures, labels]

@@ -16,7 +16,7 @@ from inspect_vit.image_io import read_image
 from training.artwork import make_layers
 from training.copper import CopperMap, Which, segment_copper
 from training.kicad import draw_layers, list_boards, read_board, windows
-from training.kicad_board import KicadBoard
+from training.kicad_board import KicadBoard, Side
 from training.layers import Layers
 
 PROCEDURAL = "procedural"
@@ -78,10 +78,9 @@ def draw_artwork(source: Source, rng: np.random.Generator, size: int, px_per_mm:
         layers = make_layers(int(rng.integers(2**31)), size, px_per_mm=px_per_mm)
         return Artwork(layers, layers.name)
     number = int(rng.integers(len(source.paths)))
-    board, side = _kicad_board(source.paths[number]), "front" if rng.random() < 0.5 else "back"
-    if side == "back" and not board.flat.get(("copper", "back")):
-        side = "front"
-    assert side == "front" or side == "back"
+    board = _kicad_board(source.paths[number])
+    has_back = ("copper", "back") in board.flat
+    side: Side = "back" if has_back and rng.random() < 0.5 else "front"
     window = windows(board, rng, size, px_per_mm, side=side)
     layers = draw_layers(board, side=side, px_per_mm=px_per_mm, window_mm=window)
     height, width = layers.size

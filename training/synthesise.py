@@ -1,7 +1,7 @@
 """Folders of synthetic pairs: NAME_test.png, NAME_temp.png (its reference) and COCO labels.
 
-Pair i is a function of the settings and i alone, so any number of workers writes the same bytes, and a run that was
-stopped goes on where it was: `labels/NAME.json` is written last and marks a pair as complete.
+Pair i is a function of the settings and i alone, so any number of workers writes the same bytes, and a run
+that was stopped goes on where it was: `labels/NAME.json` is written last and marks a pair as complete.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 import multiprocessing
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -21,16 +21,16 @@ import cv2
 import numpy as np
 
 from inspect_vit.errors import ConfigError
-from inspect_vit.shapes import Shape
 from training.colour_style import draw_style
 from training.copper import Which
-from training.defects import DEFECT_KINDS
+from training.defect_kinds import DEFECT_KINDS
+from training.defects import checked_weights
+from training.pair_files import write_labels, write_pair, write_whole
 from training.pairs import DefectPlan, Pair, colour_pair, picture_pair, scan_pair
 from training.progress import track
 from training.render import ScanStyle
 from training.sources import Source, cut_picture, draw_artwork, find_sources
 
-LABELS = "annotations.coco.json"
 SETTINGS = "synthesis.json"
 _RECIPE = 1
 """Raised when the same settings give other pictures than before."""
@@ -90,8 +90,8 @@ def synthesise(
     """Write `count` pairs of pictures with COCO labels into a folder.
 
     Args:
-        source: "procedural", a folder of KiCad designs, a folder of good pictures, or several of these, which take
-            turns by chance.
+        source: "procedural", a folder of KiCad designs, a folder of good pictures, or several of these,
+            which take turns by chance.
         size: side of the square pictures, px; a picture of the source that is smaller stays as it is.
         style: how artwork is shown; pictures of the source keep their own look.
         px_per_mm: of artwork; a range is drawn from evenly in logarithm.
@@ -133,16 +133,16 @@ def synthesise(
     entries = [
         json.loads(_marker(folder, number).read_text(encoding="utf-8")) for number in range(1, count + 1)
     ]
-    tree = _coco([(entry["image"], entry["annotations"]) for entry in entries])
-    _write(folder / LABELS, json.dumps(tree, indent=1) + "\n")
+    names = [label for label in DEFECT_KINDS if plan.kinds.get(label, 0) > 0]
+    labels = write_labels(folder, [(entry["image"], entry["annotations"]) for entry in entries], names)
     found = Counter(str(annotation["label"]) for entry in entries for annotation in entry["annotations"])
     return Synthesised(
         folder=folder,
-        labels=folder / LABELS,
+        labels=labels,
         num_pairs=count,
         num_kept=count - len(missing),
         num_good=sum(not entry["annotations"] for entry in entries),
-        defects={label: found[label] for label in DEFECT_KINDS},
+        defects={label: found[label] for label in names},
         refused=tuple(sorted({line for entry in entries for line in entry["refused"]})),
     )
 
@@ -161,9 +161,7 @@ def make_pair(recipe: Recipe, number: int) -> tuple[Pair, dict[str, Any]]:
         )
         return pair, facts | {"group": group, "refused": list(refused)}
     artwork = draw_artwork(source, rng, recipe.size, px_per_mm)
-    facts |= {"group": artwork.group, "px_per_mm": round(px_per_mm, 3)}
-    if artwork.licence:
-        facts["license_name"] = artwork.licence
+    facts |= {"group": artwork.group, "px_per_mm": round(px_per_mm, 3), "license": artwork.licence}
     if recipe.style == "scan":
         return scan_pair(artwork.layers, rng, plan=recipe.plan, style=recipe.scan), facts
     look = draw_style(rng, mask=recipe.mask, finish=recipe.finish)
@@ -171,55 +169,6 @@ def make_pair(recipe: Recipe, number: int) -> tuple[Pair, dict[str, Any]]:
         artwork.layers, rng, plan=recipe.plan, style=look, placing=recipe.scan, nuisance=recipe.nuisance
     )
     return pair, facts
-
-
-def write_pair(folder: Path, name: str, pair: Pair) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Write the two pictures; return COCO's entries for image and annotations, without ids."""
-    names = [f"{name}_{part}.png" for part in ("test", "temp")]
-    for file_name, picture in zip(names, (pair.board, pair.reference), strict=True):
-        _, data = cv2.imencode(".png", picture if picture.ndim == 2 else picture[..., ::-1])
-        _write(folder / file_name, data.tobytes())
-    height, width = pair.board.shape[:2]
-    image = {"file_name": names[0], "reference": names[1], "width": width, "height": height}
-    annotations = []
-    for (left, top, right, bottom), label, patch in zip(
-        pair.drawn.boxes.tolist(), pair.drawn.labels, pair.drawn.patches, strict=True
-    ):
-        shape = Shape.from_mask(patch.mask, at=(patch.left, patch.top), size=(height, width))
-        assert shape.runs is not None
-        annotations.append(
-            {
-                "label": label,
-                "bbox": [left, top, right - left, bottom - top],
-                "area": int(patch.mask.sum()),
-                "segmentation": {"size": [height, width], "counts": list(shape.runs)},
-                "iscrowd": 0,
-            }
-        )
-    return image, annotations
-
-
-def _coco(entries: Sequence[tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]]) -> dict[str, Any]:
-    """One label file of what `write_pair` returned."""
-    numbers = {label: number for number, label in enumerate(DEFECT_KINDS, 1)}
-    images: list[dict[str, Any]] = []
-    annotations: list[dict[str, Any]] = []
-    for number, (image, marks) in enumerate(entries, 1):
-        images.append({"id": number, **image})
-        for mark in marks:
-            rest = {key: value for key, value in mark.items() if key != "label"}
-            ids = {"id": len(annotations) + 1, "image_id": number, "category_id": numbers[mark["label"]]}
-            annotations.append(ids | rest)
-    categories = [{"id": number, "name": label} for label, number in numbers.items()]
-    return {"images": images, "annotations": annotations, "categories": categories}
-
-
-def write_labels(
-    folder: Path, entries: Sequence[tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]]
-) -> Path:
-    """Write annotations.coco.json for what `write_pair` returned, in order."""
-    _write(folder / LABELS, json.dumps(_coco(entries), indent=1) + "\n")
-    return folder / LABELS
 
 
 def _check(
@@ -249,18 +198,17 @@ def _check(
     for wrong, message in faults:
         if wrong:
             raise ConfigError(message)
-    if unknown := set(plan.kinds) - set(DEFECT_KINDS):
-        raise ConfigError(
-            f"no class of defects is called {min(unknown)!r}; take some of {', '.join(DEFECT_KINDS)}"
-        )
+    checked_weights(plan.kinds, plan.size_px)
 
 
 def _settle(path: Path, recipe: Recipe) -> None:
     """Note the settings in the folder, or find that those noted are the same."""
     settings = asdict(recipe) | {"recipe": _RECIPE}
+    # Where the boards lie may change; which they are may not.
+    settings["sources"] = [{"kind": source.kind, "names": source.names} for source in recipe.sources]
     text = json.dumps(settings, indent=1, default=str, sort_keys=True) + "\n"
     if not path.exists():
-        _write(path, text)
+        write_whole(path, text)
     elif path.read_text(encoding="utf-8") != text:
         raise ConfigError(
             f"{path.parent} holds pairs of other settings (see {path.name}); give another folder"
@@ -269,13 +217,6 @@ def _settle(path: Path, recipe: Recipe) -> None:
 
 def _marker(folder: Path, number: int) -> Path:
     return folder / "labels" / f"board_{number:06d}.json"
-
-
-def _write(path: Path, content: str | bytes) -> None:
-    """All of it or nothing, whenever the run is stopped."""
-    part = path.with_name(path.name + ".part")
-    part.write_bytes(content if isinstance(content, bytes) else content.encode())
-    part.replace(path)
 
 
 _running: tuple[Recipe, Path] | None = None
@@ -290,18 +231,16 @@ def _start_worker(recipe: Recipe, folder: Path) -> None:
 
 def _work(number: int) -> int:
     assert _running is not None
-    _make_and_write(*_running, number)
+    _make_andwrite_whole(*_running, number)
     return number
 
 
-def _make_and_write(recipe: Recipe, folder: Path, number: int) -> None:
+def _make_andwrite_whole(recipe: Recipe, folder: Path, number: int) -> None:
     pair, facts = make_pair(recipe, number)
     marker = _marker(folder, number)
     image, annotations = write_pair(folder, marker.stem, pair)
-    refused = facts.pop("refused")
-    _write(
-        marker, json.dumps({"image": image | facts, "annotations": annotations, "refused": refused}) + "\n"
-    )
+    image = {**image, "group": facts.pop("group"), "license": facts.pop("license", "")}
+    write_whole(marker, json.dumps({"image": image, "annotations": annotations, **facts}) + "\n")
 
 
 @contextmanager
@@ -311,7 +250,7 @@ def _mapper(recipe: Recipe, folder: Path, workers: int) -> Iterator[Callable[[Se
 
         def here(numbers: Sequence[int]) -> Iterator[int]:
             for number in numbers:
-                _make_and_write(recipe, folder, number)
+                _make_andwrite_whole(recipe, folder, number)
                 yield number
 
         yield here

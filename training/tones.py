@@ -1,12 +1,13 @@
-"""Two tones in a photograph of a board: the ground they lie on, light taken out, a boundary between them.
+"""Two tones in the ground of a photograph: light taken out, a boundary between them.
 
-Light multiplies what a surface reflects, so tones are compared as logarithms: `logs` are (H, W, 3) float32, the
-logarithms of red, green and blue.
+Light multiplies what a surface reflects, so tones are compared as logarithms: `logs` are (H, W, 3) float32,
+the logarithms of red, green and blue.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import cv2
 import numpy as np
@@ -17,9 +18,6 @@ from training.layers import Mask
 
 Plane = NDArray[np.float32]
 Values = NDArray[np.float64]
-_COLOURED = 12.0
-"""Chroma (CIELAB) from which a ground counts as coloured."""
-_LEAST_GROUND = 0.25
 _LEAST_EDGES = 100
 _LEAST_PARTED = 0.45
 """Share of the edges whose sides lie on either side of the boundary."""
@@ -38,18 +36,6 @@ _NUM_POINTS = 40_000
 
 
 @dataclass(frozen=True)
-class Ground:
-    """What most of the picture is. Masks are (H, W)."""
-
-    mask: Mask
-    """True on the ground; False on bare metal, silk, holes and background."""
-    metal: Mask
-    """Bare metal: broad bright patches off the ground's colour."""
-    masked: bool
-    """A solder mask; False: copper and laminate are bare."""
-
-
-@dataclass(frozen=True)
 class Tones:
     """The two tones of the ground. Masks are (H, W)."""
 
@@ -58,60 +44,6 @@ class Tones:
     """Clear of the boundary between the tones."""
     accuracy: float
     """Expected share of ground pixels on the right side, from how much the tones overlap."""
-
-
-def find_ground(picture: NDArray[np.uint8]) -> Ground:
-    """Tell the ground of the picture, (H, W, 3) RGB, from what lies on it, by colour.
-
-    Raises:
-        ImageError: no colour covers a quarter of the picture.
-    """
-    lab = cv2.cvtColor(picture.astype(np.float32) / 255, cv2.COLOR_RGB2LAB)
-    lightness, a, b = cv2.split(np.asarray(cv2.GaussianBlur(lab, (0, 0), 1.2), np.float32))
-    chroma = np.hypot(a, b)
-    coloured = chroma > _COLOURED
-    if coloured.mean() > 0.4:
-        hue = np.arctan2(b, a)
-        main = _main_angle(hue[coloured])
-        off = np.abs((hue - main + np.pi) % (2 * np.pi) - np.pi)
-        # Copper and laminate under one mask are equally saturated; silk and tin are not.
-        saturation = chroma / np.maximum(lightness, 1.0)
-        typical = float(np.median(saturation[coloured & (off < 0.5)]))
-        # Yellow and orange grounds are laminate and copper themselves, of two hues.
-        masked = not (0.2 < main < 1.9 and typical < 1.2)
-        on = (off < 0.6) & (saturation > 0.4 * typical) if masked else np.ones_like(coloured)
-    else:
-        typical = float(np.median(lightness))
-        on = (np.abs(lightness - typical) < max(16.0, 0.4 * typical)) & (chroma < _COLOURED)
-        masked = True
-    on = cv2.morphologyEx(on.astype(np.uint8), cv2.MORPH_OPEN, np.ones((3, 3), np.uint8)) > 0
-    if on.mean() < _LEAST_GROUND:
-        raise ImageError(
-            f"no ground colour: the commonest covers {on.mean():.0%} of the picture, wanted {_LEAST_GROUND:.0%}; "
-            "cut the picture to the board"
-        )
-    return Ground(on, _metal(lightness, on), masked)
-
-
-def _main_angle(angles: NDArray[np.float32]) -> float:
-    """The commonest of some angles, radians."""
-    counts, edges = np.histogram(angles, bins=72, range=(-np.pi, np.pi))
-    around = np.convolve(np.concatenate([counts[-2:], counts, counts[:2]]), np.ones(5), "valid")
-    best = int(around.argmax())
-    return float((edges[best] + edges[best + 1]) / 2)
-
-
-def _metal(lightness: NDArray[np.float32], ground: Mask) -> Mask:
-    """Patches off the ground that are too broad for silk, with the holes in them."""
-    width = max(7, round(max(ground.shape) / 130)) | 1
-    disc = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (width, width))
-    broad = cv2.morphologyEx((~ground).astype(np.uint8), cv2.MORPH_OPEN, disc)
-    _, labels, stats, _ = cv2.connectedComponentsWithStats(broad.astype(np.uint8), connectivity=8)
-    # What is larger than any pad is background.
-    small = stats[:, cv2.CC_STAT_AREA] < 0.05 * ground.size
-    small[0] = False
-    light = np.asarray(cv2.dilate(lightness, np.ones((9, 9), np.uint8)))
-    return np.asarray(small[labels] & (light > float(np.median(lightness[ground])) + 5))
 
 
 def split_tones(picture: NDArray[np.uint8], ground: Mask) -> Tones:
@@ -156,14 +88,14 @@ def split_tones(picture: NDArray[np.uint8], ground: Mask) -> Tones:
 def _tiles(length: int) -> list[tuple[int, int]]:
     """(start, stop) of tiles alike long, each about `_TILE_PX`."""
     cuts = np.linspace(0, length, max(round(length / _TILE_PX), 1) + 1).round().astype(int).tolist()
-    return list(zip(cuts[:-1], cuts[1:], strict=True))
+    return list(pairwise(cuts))
 
 
 def _split_tile(picture: NDArray[np.uint8], ground: Mask) -> Tones:
     """Part the ground of one tile, uneven light taken out.
 
-    The two sides of an edge lie in the same light: their difference tells the contrast of the tones, their mean the
-    boundary at that place, which is then carried over the picture as a smooth field.
+    The two sides of an edge lie in the same light: their difference tells the contrast of the tones, their
+    mean the boundary at that place, which is then carried over the picture as a smooth field.
 
     Raises:
         ImageError: no edges, or tones too near each other.
@@ -172,8 +104,8 @@ def _split_tile(picture: NDArray[np.uint8], ground: Mask) -> Tones:
     rows, columns, dark, light = _edge_pairs(logs, ground)
     if len(rows) < _LEAST_EDGES:
         raise ImageError(
-            f"only {len(rows)} px of edges between two tones, wanted {_LEAST_EDGES}; give a sharper picture, or one "
-            "that shows both copper and laminate"
+            f"only {len(rows)} px of edges between two tones, wanted {_LEAST_EDGES}; give a sharper picture, "
+            "or one that shows both copper and laminate"
         )
     step = light - dark
     mean = np.median(step, axis=0)
@@ -184,22 +116,24 @@ def _split_tile(picture: NDArray[np.uint8], ground: Mask) -> Tones:
     contrast = float(np.median(step @ axis))
     even = logs @ axis.astype(np.float32) - _carried(rows, columns, (dark + light) @ axis / 2, ground.shape)
     inner = _inner(ground)
-    cut, accuracy = _boundary(even[inner], contrast)
+    cut, fullness = _valley(even[inner], contrast)
     middle = even[rows, columns] - (logs[rows, columns] @ axis).astype(np.float32) - np.float32(cut)
-    parted = ((dark @ axis + middle < 0) & (light @ axis + middle > 0)).mean()
+    parted = float(((dark @ axis + middle < 0) & (light @ axis + middle > 0)).mean())
     if parted < _LEAST_PARTED:
         raise ImageError(
             f"copper and laminate look alike: one boundary parts {parted:.0%} of the edges, wanted "
-            f"{_LEAST_PARTED:.0%}; give an evenly lit picture"
+            f"{_LEAST_PARTED:.0%}; give an evenly lit picture, or one with more contrast"
         )
+    near = np.abs(even[inner] - cut) < contrast / 8
+    accuracy = float(1.0 - near.mean() / 2 - 0.1 * fullness)
     above = np.asarray(cv2.GaussianBlur(even - np.float32(cut), (0, 0), 0.8), np.float32)
     found = _without_specks(above > 0)
     for tone in (found, ~found):
         broad = cv2.morphologyEx(tone.astype(np.uint8), cv2.MORPH_OPEN, np.ones((5, 5), np.uint8)) > 0
         if broad[inner].sum() < _LEAST_BROAD * tone[inner].sum():
             raise ImageError(
-                "copper and laminate look alike: one of the two tones is nothing but lines under 5 px wide, as light "
-                "and shade draw along edges; give a larger picture, or one with more contrast"
+                "copper and laminate look alike: one of the two tones is nothing but lines under 5 px wide, "
+                "as light and shade draw along edges; give a larger picture, or one with more contrast"
             )
     edge = cv2.morphologyEx(found.astype(np.uint8), cv2.MORPH_GRADIENT, np.ones((5, 5), np.uint8)) > 0
     return Tones(found, inner & ((np.abs(above) > 0.1 * contrast) | edge), accuracy)
@@ -214,15 +148,17 @@ def _inner(ground: Mask) -> Mask:
 def _edge_pairs(
     logs: NDArray[np.float32], ground: Mask
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], Values, Values]:
-    """Rows, columns (N,) of edges on the ground, and the logarithms on their darker and lighter side, (N, 3)."""
+    """Rows and columns (N,) of edges on the ground; the logarithms on their dark and light side (N, 3)."""
     inner = _inner(ground)
     # Along the colour in which the picture has its edges; bare copper may be as light as its laminate.
-    slopes = [np.stack([part[inner] for part in np.gradient(logs[..., i])]).ravel() for i in range(3)]
-    axis = np.linalg.eigh(np.array(slopes, np.float64) @ np.array(slopes, np.float64).T)[1][:, -1]
+    slopes = np.array(
+        [[part[inner] for part in _gradient(logs[..., i])] for i in range(3)], np.float64
+    ).reshape(3, -1)
+    axis = np.linalg.eigh(slopes @ slopes.T)[1][:, -1]
     axis *= np.sign(axis @ _LUMA)
     plane = np.asarray(cv2.GaussianBlur(logs @ axis.astype(np.float32), (0, 0), 1.0), np.float32)
-    down, across = np.gradient(plane)
-    slope = np.hypot(across, down)
+    down, across = _gradient(plane)
+    slope = np.asarray(np.hypot(across, down), np.float32)
     ridge = slope >= cv2.dilate(slope, np.ones((3, 3), np.uint8))
     level = 4.0 * float(np.median(slope[inner])) if inner.any() else np.inf
     rows, columns = np.nonzero(ridge & inner & (slope > max(level, 0.02)))
@@ -237,6 +173,12 @@ def _edge_pairs(
     on = ground[sides[0]] & ground[sides[1]]
     dark, light = (logs[side][on].astype(np.float64) for side in sides)
     return rows[on], columns[on], dark, light
+
+
+def _gradient(plane: Plane) -> tuple[Plane, Plane]:
+    """Change down and across, (H, W) each."""
+    down, across = np.gradient(plane, axis=(0, 1))
+    return np.asarray(down, np.float32), np.asarray(across, np.float32)
 
 
 def _carried(
@@ -257,8 +199,11 @@ def _carried(
         np.bincount(at, weights=w, minlength=cells[0] * cells[1]).reshape(cells)
         for w in (rest, np.ones_like(rest))
     )
-    sums, counts = (cv2.GaussianBlur(plane, (0, 0), _LIGHT_PX / _CELL_PX) for plane in (sums, counts))
-    local = np.asarray(sums / (counts + 0.2), np.float32)
+    near, weight = (
+        np.asarray(cv2.GaussianBlur(plane.astype(np.float32), (0, 0), _LIGHT_PX / _CELL_PX))
+        for plane in (sums, counts)
+    )
+    local = np.asarray(near / (weight + 0.2), np.float32)
     place = (np.arange(width, dtype=np.float32)[None, :] + 0.5) / _CELL_PX - 0.5
     down = (np.arange(height, dtype=np.float32)[:, None] + 0.5) / _CELL_PX - 0.5
     xs, ys = (np.ascontiguousarray(np.broadcast_to(grid, shape)) for grid in (place, down))
@@ -285,30 +230,25 @@ def _robust_fit(terms: list[Values], values: Values) -> Values:
     return np.asarray(weights)
 
 
-def _boundary(values: NDArray[np.float32], contrast: float) -> tuple[float, float]:
-    """Where the lighter tone begins, and the share of values that are clear of it by an eighth of the contrast.
+def _valley(values: NDArray[np.float32], contrast: float) -> tuple[float, float]:
+    """The gap between the two tones, and how full it is against the emptier of the two.
 
-    The emptiest place between the tones. Laminate may have tones of its own (shade along copper, fill on the far
-    side), copper has one: of several such places the lightest counts.
+    Laminate may have tones of its own (shade along copper, fill on the far side), copper has one: of several
+    gaps the lightest counts.
     """
     counts, edges = np.histogram(values, bins=120, range=(-1.2 * contrast, 1.2 * contrast))
     full = np.convolve(counts, np.array([1, 2, 3, 2, 1]) / 9, "same")
     grid = (edges[1:] + edges[:-1]) / 2
-    total = max(full.sum(), 1.0)
-    best, best_full = None, np.inf
+    least = _LEAST_SHARE * full.sum()
     for i in np.flatnonzero((grid > -0.6 * contrast) & (grid < 0.45 * contrast))[::-1].tolist():
         peaks = min(full[:i].max(), full[i:].max())
         is_valley = full[i] <= min(full[i - 1], full[i + 1]) and full[i] < 0.5 * peaks
-        if is_valley and full[i:].sum() > _LEAST_SHARE * total and full[:i].sum() > _LEAST_SHARE * total:
-            best, best_full = i, float(full[i] / peaks)
-            break
-    if best is None:
-        raise ImageError(
-            "copper and laminate look alike: no gap between the two tones; give a sharper picture, or one with more "
-            "contrast"
-        )
-    near = np.abs(values - grid[best]) < contrast / 8
-    return float(grid[best]), float(1.0 - near.mean() / 2 - 0.1 * best_full)
+        if is_valley and min(full[i:].sum(), full[:i].sum()) > least:
+            return float(grid[i]), float(full[i] / peaks)
+    raise ImageError(
+        "copper and laminate look alike: no gap between the two tones; give a sharper picture, or one with "
+        "more contrast"
+    )
 
 
 def _without_specks(light: Mask) -> Mask:

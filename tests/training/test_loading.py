@@ -66,7 +66,9 @@ def test_good_boards_become_pairs_that_keep_to_their_board(good: Path, tmp_path:
     assert drawn, "nine in ten boards get defects"
     for sample in drawn:
         assert sample.masks is not None
-        board, reference = (cv2.imread(str(p), cv2.IMREAD_GRAYSCALE) for p in (sample.image, sample.reference))
+        board, reference = (
+            cv2.imread(str(p), cv2.IMREAD_GRAYSCALE) for p in (sample.image, sample.reference)
+        )
         assert board is not None
         assert reference is not None
         for shape in sample.masks:
@@ -100,9 +102,7 @@ def test_a_coco_set_is_parted_as_it_says_or_by_share(good: Path, tmp_path: Path)
         load_samples(config(format="coco", root=str(tmp_path / PAIRS)), out=tmp_path)
 
     data = read_dataset(tmp_path / PAIRS)
-    parted = DataSet(
-        tuple(s for s in data.samples), data.class_names, format=data.format, root=data.root
-    )
+    parted = DataSet(tuple(s for s in data.samples), data.class_names, format=data.format, root=data.root)
     write_dataset(parted, tmp_path / "copy", "coco")
     again = config(format="auto", root=str(tmp_path / "copy"), val_share=0.3)
     assert len(load_samples(again, out=tmp_path)[0]) == len(training)

@@ -88,11 +88,13 @@ def check_dataset(data: DataSet, *, workers: int | None = None, limit: int | Non
     for number, found in track(examined, total=len(samples), label="checking pictures"):
         facts[number] = found
     pairs, copies = _find_repeats(samples, facts, workers)
-    told = {(fault.image, fault.kind) for fault in data.faults}
-    findings = [*_from_reader(data, samples, facts)]
+    told: dict[Path, set[str]] = {}
+    for fault in data.faults:
+        if fault.image is not None:
+            told.setdefault(fault.image, set()).add(fault.kind)
+    findings = list(_from_reader(data, samples, facts))
     for sample, found in zip(samples, facts, strict=True):
-        kinds = {kind for image, kind in told if image == sample.image}
-        findings += judge_picture(sample, found, kinds)
+        findings += judge_picture(sample, found, told.get(sample.image, ()))
     examples = choose_examples(samples)
     labels = Counter(label for sample in samples for label in sample.labels)
     findings += check_names(data.class_names, labels, examples)

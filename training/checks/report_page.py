@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
-from markupsafe import Markup
 
 from training.checks.findings import CheckReport, Finding
 from training.checks.kinds import Severity, kind_of
@@ -28,9 +27,8 @@ def write_page(report: CheckReport, path: Path) -> None:
     kinds = report.by_kind()
     shown = {name: found[: MAX_SHOWN[kind_of(name).severity]] for name, found in kinds.items()}
     total = sum(map(len, shown.values()))
-    cards = iter(
-        track((_card(report, f) for found in shown.values() for f in found), total=total, label="drawing")
-    )
+    drawn = (_card(report, finding) for found in shown.values() for finding in found)
+    cards = iter(list(track(drawn, total=total, label="drawing the suspects")))
     sections = [
         {
             "name": name,
@@ -93,5 +91,5 @@ def _inside(report: CheckReport, path: str) -> str:
     return path.removeprefix(f"{report.root}/")
 
 
-def _as_url(panel: Panel) -> Markup:
-    return Markup("data:image/jpeg;base64," + base64.b64encode(panel.jpeg).decode("ascii"))
+def _as_url(panel: Panel) -> str:
+    return f"data:image/jpeg;base64,{base64.b64encode(panel.jpeg).decode('ascii')}"

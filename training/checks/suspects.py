@@ -55,7 +55,9 @@ def draw_panels(finding: Finding) -> list[Panel]:
         if path is not None and finding.boxes and finding.kind not in WHOLE:
             panels.append(_crop(path.name, path, finding.boxes, PANEL_PX))
         elif path is not None:
-            panels.append(_whole(path.name, path, finding.boxes))
+            # Our frames would hide the painted ones.
+            boxes = () if finding.kind == "painted-labels" else finding.boxes
+            panels.append(_whole(path.name, path, boxes))
     return [panel for panel in panels if panel is not None]
 
 

@@ -10,10 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.spatial import cKDTree
 
 from inspect_vit.shapes import Polygon, Ring, Shape
 from training.formats.outlines import pixel_outline
 from training.formats.rings import nest, signed_area
+
+_WIDEST_PX = 20_000
+"""Rings that reach further are left as they are: they are in no picture."""
+_OFF_CENTRE = (0.0837, 0.1119)
 
 
 def join_rings(polygons: Sequence[Polygon]) -> Ring:
@@ -40,39 +45,52 @@ def split_cuts(ring: Ring) -> tuple[Polygon, ...]:
     if len(set(points)) == len(points):
         return (Polygon(ring),)
     path: list[tuple[float, float]] = []
+    places: dict[tuple[float, float], list[int]] = {}
+    """Where in the path each vertex stands."""
     loops: list[Ring] = []
     for point, following in zip(points, [*points[1:], points[0]], strict=True):
         if path and path[-1] == point and loops:
-            path.pop()  # back at the vertex where a cut began
-        start = _start_of_loop(path, point, following)
+            places[path.pop()].pop()  # back at the vertex where a cut began
+        # A loop that closes here was entered from `following` and leads back there.
+        starts = (at for at in reversed(places.get(point, ())) if at > 0 and path[at - 1] == following)
+        start = next((at for at in starts if len(path) - at >= 3), None)
         if start is None:
+            places.setdefault(point, []).append(len(path))
             path.append(point)
         else:
             loops.append(np.array(path[start:]))
+            for passed in path[start:]:
+                places[passed].pop()
             del path[start:]
     if not loops or len(path) < 3:
         return (Polygon(ring),)
     if path[0] == path[-1] and len(path) > 3:
         path.pop()
-    return nest([np.array(path), *loops])
+    polygons = nest([np.array(path), *loops])
+    return polygons if _same_region(ring, polygons) else (Polygon(ring),)
 
 
-def _start_of_loop(
-    path: Sequence[tuple[float, float]], point: tuple[float, float], following: tuple[float, float]
-) -> int | None:
-    """Where a loop that closes at `point` began, if it was entered from `following` and leads back there."""
-    for start in range(len(path) - 3, 0, -1):
-        if path[start] == point and path[start - 1] == following:
-            return start
-    return None
+def _same_region(ring: Ring, polygons: Sequence[Polygon]) -> bool:
+    """Whether polygons cover what the ring does, tried at one point in each pixel.
+
+    It is not the pixel's centre: a cut that passes through one may by rounding count as an edge there.
+    """
+    corner = np.floor(ring.min(0)) - _OFF_CENTRE
+    width, height = (np.ceil(ring.max(0) - corner)).astype(int).tolist()
+    if max(width, height) > _WIDEST_PX:
+        return False
+    moved = (Polygon(p.exterior - corner, tuple(hole - corner for hole in p.holes)) for p in polygons)
+    parted = Shape(polygons=tuple(moved)).mask(height, width)
+    return np.array_equal(parted, Shape(polygons=(Polygon(ring - corner),)).mask(height, width))
 
 
 def _nearest(first: Ring, second: Ring) -> tuple[int, int]:
-    """Indices of the two vertices, one of each, that lie nearest to each other without being the same."""
-    squared = ((first[:, None] - second[None]) ** 2).sum(2)
-    squared[squared == 0] = np.inf
-    here, there = np.unravel_index(int(squared.argmin()), squared.shape)
-    return int(here), int(there)
+    """Indices of the nearest vertices, one of each ring, that are not the same point, where there are any."""
+    near = min(len(first), 4)
+    far, index = cKDTree(first).query(second, k=near)
+    far, index = far.reshape(len(second), near), index.reshape(len(second), near)
+    there, choice = np.unravel_index(int(np.where(far > 0, far, np.inf).argmin()), far.shape)
+    return int(index[there, choice]), int(there)
 
 
 def one_ring(polygons: Sequence[Polygon], size: tuple[int, int]) -> tuple[Ring, bool]:
@@ -86,10 +104,9 @@ def one_ring(polygons: Sequence[Polygon], size: tuple[int, int]) -> tuple[Ring, 
     if len(polygons) == 1 and not polygons[0].holes:
         return polygons[0].exterior, True
     ring = join_rings(polygons)
+    if _same_region(ring, polygons):
+        return ring, True
     left, top, wanted = Shape(polygons=tuple(polygons)).window(size[1], size[0])
-    if (
-        np.array_equal(Shape(polygons=(Polygon(ring),)).window(size[1], size[0])[2], wanted)
-        or not wanted.any()
-    ):
+    if not wanted.any():
         return ring, True
     return join_rings(pixel_outline(wanted, (left, top))), False

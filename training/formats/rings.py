@@ -16,6 +16,9 @@ CIRCLE_ERROR_PX = 0.02
 FAR_PX = 1e7
 """Nothing in a picture is further from its corner than this."""
 
+_MIDDLES = 16
+"""At most so many edges are tried to tell whether one ring lies in another."""
+
 
 def open_ring(points: Ring) -> Ring:
     """The ring without a last point that repeats the first."""
@@ -78,9 +81,12 @@ def nest(rings: Sequence[Ring]) -> tuple[Polygon, ...]:
     """Polygons of rings that do not cross: what lies inside an odd number of the others is a hole."""
     if len(rings) == 1:
         return (Polygon(rings[0]),)
-    around = [
-        [j for j in range(len(rings)) if j != i and _contains(rings[j], rings[i])] for i in range(len(rings))
-    ]
+    low, high = (np.array([end(ring, 0) for ring in rings]) for end in (np.min, np.max))
+    around: list[list[int]] = []
+    for i, ring in enumerate(rings):
+        larger = (low <= low[i]).all(1) & (high >= high[i]).all(1)
+        larger[i] = False
+        around.append([j for j in np.flatnonzero(larger).tolist() if _contains(rings[j], ring)])
     holes: dict[int, list[Ring]] = {i: [] for i in range(len(rings)) if not len(around[i]) % 2}
     for i, ring in enumerate(rings):
         if i not in holes:
@@ -90,17 +96,16 @@ def nest(rings: Sequence[Ring]) -> tuple[Polygon, ...]:
 
 
 def _contains(outer: Ring, inner: Ring) -> bool:
-    """Whether most vertices of `inner` lie inside `outer`; the rest may touch it."""
-    if (inner.min(0) < outer.min(0)).any() or (inner.max(0) > outer.max(0)).any():
-        return False
+    """Whether most of some edges of `inner` have their middle inside `outer`; the rest may touch it."""
+    middles = (inner + np.roll(inner, -1, 0))[:: len(inner) // _MIDDLES + 1] / 2
     x0, y0 = outer.T
     x1, y1 = np.roll(outer, -1, 0).T
     inside = 0
-    for x, y in inner:
+    for x, y in middles:
         crosses = (y0 <= y) != (y1 <= y)
         at = x0[crosses] + (y - y0[crosses]) / (y1 - y0)[crosses] * (x1 - x0)[crosses]
         inside += int(np.count_nonzero(at > x)) % 2
-    return 2 * inside > len(inner)
+    return 2 * inside > len(middles)
 
 
 def clip_ring(ring: Ring, width: float, height: float) -> Ring | None:

@@ -15,10 +15,12 @@ from PIL import Image
 
 from inspect_vit.errors import ConfigError
 from inspect_vit.results import Sample
-from inspect_vit.shapes import Shape
+from inspect_vit.shapes import Polygon, Shape
+from training.formats.cuts import one_ring, split_cuts
 from training.formats.cvat import read_cvat, write_cvat
 from training.formats.dataset import DataSet, Fault
 from training.formats.labelme import read_labelme, write_labelme
+from training.formats.outlines import pixel_outline
 from training.formats.voc import read_voc, write_voc
 from training.formats.yolo import read_yolo, write_yolo
 
@@ -158,3 +160,27 @@ def test_what_other_programs_read_of_yolo_covers_the_same_pixels(
             np.testing.assert_array_equal(inside.reshape(120, 160), shape.mask(120, 160))
             checked += 1
     assert checked > 10
+
+
+def test_rings_joined_by_cuts_and_parted_anywhere_keep_every_pixel() -> None:
+    """Speckled pixels, whose outlines touch at corners and share lines, from any vertex on."""
+    rng = np.random.default_rng(0)
+    for _ in range(150):
+        mask = np.pad(rng.random(rng.integers(2, 14, 2)) < rng.uniform(0.1, 0.95), 2)
+        height, width = mask.shape
+        outline = pixel_outline(mask[2:], (0, 2))
+        if not outline:
+            continue
+        ring, exact = one_ring(outline, (width, height))
+        parted = split_cuts(np.roll(ring, int(rng.integers(len(ring))), 0))
+        for polygons in (outline, (Polygon(ring),), parted):
+            np.testing.assert_array_equal(Shape(polygons=polygons).mask(height, width), mask)
+        assert exact
+
+
+def test_a_cut_through_the_centres_of_pixels_stays_exact(same_outline: SameOutline) -> None:
+    square = np.array([[10.0, 10], [20, 10], [20, 20], [10, 20]])
+    shape = Shape(polygons=(Polygon(square), Polygon(square + 33), Polygon(square + np.array([30, 0]))))
+    ring, exact = one_ring(shape.polygons, (80, 80))
+    assert exact
+    assert same_outline(Shape(polygons=split_cuts(ring)), shape, 0.0)

@@ -1,0 +1,81 @@
+"""Sample folders hold together: labels, board and reference tell the same."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from training.defect_kinds import DEFECT_KINDS
+from training.formats.deeppcb import CLASS_NAMES
+from training.samples import write_samples
+
+SIZE = 320
+
+
+def decode_run_lengths(counts: list[int], shape: tuple[int, int]) -> NDArray[np.bool_]:
+    values = np.arange(len(counts)) % 2 == 1
+    return np.repeat(values, counts).reshape(shape, order="F")
+
+
+def read_grey(path: Path) -> NDArray[np.uint8]:
+    picture = cv2.imread(str(path), cv2.IMREAD_UNCHANGED)
+    assert picture is not None
+    return np.asarray(picture, np.uint8)
+
+
+def check_samples(folder: Path, size: int) -> None:
+    """Labels and pictures of a sample folder agree: a defect's pixels differ between board and reference."""
+    tree = json.loads((folder / "annotations.coco.json").read_text(encoding="utf-8"))
+    names = {entry["id"]: entry["name"] for entry in tree["categories"]}
+    assert list(names.values()) == list(CLASS_NAMES)
+    for entry in tree["images"]:
+        board, reference = read_grey(folder / entry["file_name"]), read_grey(folder / entry["reference"])
+        assert board.shape == reference.shape == (size, size) == (entry["height"], entry["width"])
+        assert set(np.unique(board)) == {0, 255}
+        outside = board != reference
+        for label in (a for a in tree["annotations"] if a["image_id"] == entry["id"]):
+            mask = decode_run_lengths(label["segmentation"]["counts"], (size, size))
+            assert mask.sum() == label["area"]
+            # Removed copper turned white, added copper black; the reference differs but for its edges.
+            removes = DEFECT_KINDS[names[label["category_id"]]].removes
+            assert (board[mask] == (255 if removes else 0)).all()
+            assert (board != reference)[mask].mean() > 0.5
+            left, top, width, height = (int(value) for value in label["bbox"])
+            rows, columns = np.nonzero(mask)
+            assert left <= columns.min() and columns.max() < left + width
+            assert top <= rows.min() and rows.max() < top + height
+            outside[mask] = False
+        # What differs outside the masks is frayed edges: nothing of it survives a 3x3 opening.
+        assert not cv2.morphologyEx(outside.astype(np.uint8), cv2.MORPH_OPEN, np.ones((3, 3), np.uint8)).any()
+
+
+def test_written_samples_hold_together(tmp_path: Path) -> None:
+    written = write_samples(tmp_path / "samples", seeds=[1, 2], size=SIZE)
+    assert sorted(written) == sorted((tmp_path / "samples").iterdir())
+    check_samples(tmp_path / "samples", SIZE)
+    tree = json.loads(written[-1].read_text(encoding="utf-8"))
+    assert {label["image_id"] for label in tree["annotations"]} == {1}, "the last board is good"
+
+
+@pytest.mark.parametrize("style", ["scan", "colour"])
+def test_samples_follow_their_seeds(tmp_path: Path, style: str) -> None:
+    folders = [tmp_path / name for name in ("a", "b")]
+    for folder in folders:
+        write_samples(folder, seeds=[4], good=0, size=128, style=style)  # type: ignore[arg-type]
+    for path in folders[0].iterdir():
+        assert path.read_bytes() == (folders[1] / path.name).read_bytes()
+
+
+def test_shipped_samples_hold_together(project: Path) -> None:
+    folder = project / "data_samples"
+    check_samples(folder, 640)
+    tree = json.loads((folder / "annotations.coco.json").read_text(encoding="utf-8"))
+    assert {label["category_id"] for label in tree["annotations"]} == set(range(1, 7)), "every class is shown"
+    labelled = {label["image_id"] for label in tree["annotations"]}
+    assert {entry["id"] for entry in tree["images"]} - labelled, "one board is good"
+    assert sum(path.stat().st_size for path in folder.iterdir() if path.is_file()) < 1_000_000
