@@ -42,6 +42,7 @@ def multiply_adds(config: ModelConfig, side_px: int) -> int:
         tokens = (side_px // level.patch_size) ** 2
         keys = level.window**2 or tokens
         total += level.depth * 2 * tokens * keys * level.embed_dim  # q k and weights v, over all heads
+        total += level.depth * tokens * 3 * level.embed_dim**2  # W_q, W_k, W_v, one product without a module
     return total
 
 
