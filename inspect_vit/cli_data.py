@@ -1,4 +1,4 @@
-"""`inspect-vit data`: look at a data set, convert it, make one. Heavy parts are imported where they are used."""
+"""`inspect-vit data`: check a set, convert it, make one. Heavy parts are imported where they are used."""
 
 from __future__ import annotations
 
@@ -16,21 +16,22 @@ FormatOption = Annotated[
     str,
     typer.Option(
         "--format",
-        help="Label format: deeppcb, coco, yolo, voc, labelme, cvat, mvtec (also VisA), good (a folder of good "
-        "boards); auto finds out and says so.",
+        help="Label format: deeppcb, coco, yolo, voc, labelme, cvat, mvtec (also VisA), good (a folder of "
+        "good boards); auto finds out and says so.",
     ),
 ]
 ReferencesOption = Annotated[
     str | None,
     typer.Option(
-        help="How boards find their golden reference: name (X_test to X_temp), name:PATTERN=NAME, table:FILE.csv "
-        "or folder:FOLDER. Default: as the format says, else none."
+        help="How boards find their golden reference: name (X_test to X_temp), name:PATTERN=NAME, "
+        "table:FILE.csv or folder:FOLDER. Default: as the format says, else none."
     ),
 ]
 GroupsOption = Annotated[
     str | None,
     typer.Option(
-        help="Which pictures are one board or lot: name:PATTERN, table:FILE.csv or folder. Default: as the format says."
+        help="Which pictures are one board or lot: name:PATTERN, table:FILE.csv or folder. "
+        "Default: as the format says."
     ),
 ]
 WorkersOption = Annotated[int | None, typer.Option(min=1, help="Processes. Default: one per core.")]
@@ -108,8 +109,8 @@ def synthesise(
     source: Annotated[
         list[str] | None,
         typer.Option(
-            help="Where boards come from: procedural (made up), a folder of KiCad designs, or a folder of pictures of "
-            "good boards. May be repeated. Default: procedural."
+            help="Where boards come from: procedural (made up), a folder of KiCad designs, or a folder of "
+            "pictures of good boards. May be repeated. Default: procedural."
         ),
     ] = None,
     size: Annotated[int, typer.Option(help="Side of the pictures, px.")] = 640,

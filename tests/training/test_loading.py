@@ -112,7 +112,7 @@ def test_a_class_that_the_model_lacks_is_named(good: Path, tmp_path: Path) -> No
     draw_pairs(config(format="good", root=str(good), drawn_pairs=12, drawn_size=128, val_share=0.3), tmp_path)
     few = tree(format="coco", root=str(tmp_path / PAIRS), val_share=0.3)
     few["model"] = {"class_names": ["scratch"], "levels": LEVELS, "size_multiple": 32}
-    with pytest.raises(ConfigError, match="is none of model.class_names, scratch"):
+    with pytest.raises(ConfigError, match=r"is none of model\.class_names, scratch"):
         load_samples(validate(few, TrainConfig, source="test"), out=tmp_path)
 
 
