@@ -36,7 +36,8 @@ def rotated(points: Points, degrees: float) -> Points:
     quarter = {0.0: (1.0, 0.0), 90.0: (0.0, 1.0), 180.0: (-1.0, 0.0), 270.0: (0.0, -1.0)}
     turn = np.deg2rad(degrees)
     cos, sin = quarter.get(degrees % 360.0, (np.cos(turn), np.sin(turn)))
-    return points @ np.array([[cos, -sin], [sin, cos]])
+    turned: Points = points @ np.array([[cos, -sin], [sin, cos]])
+    return turned
 
 
 def placed(pieces: Iterable[Piece], at: Points, degrees: float) -> tuple[Piece, ...]:
