@@ -136,7 +136,29 @@ def test_inspect_command_fails_the_board(desk: Path) -> None:
     assert ".png" in written
 
 
-@pytest.mark.parametrize("command", block_with("sh", "inspect-vit train").splitlines())
+OWN_BOARDS = block_with("sh", "data check").splitlines()
+
+
+def test_commands_for_your_own_boards_do_what_they_say(desk: Path) -> None:
+    good = desk / "good"
+    good.mkdir()
+    for path in sorted((PROJECT / "data_samples").glob("*_temp.png"))[:2]:
+        (good / path.name).write_bytes(path.read_bytes())
+    for command in OWN_BOARDS[:3]:
+        command = command.replace("MY_BOARDS", "data_samples").replace("GOOD_BOARDS", "good")
+        result = run(shlex.split(command.replace("--count 200", "--count 3")), desk)
+        assert result.returncode == 0, result.stderr
+    assert "<img" in (desk / "check" / "check.html").read_text(encoding="utf-8")
+    assert len(json.loads((desk / "check" / "check.json").read_text(encoding="utf-8"))["findings"]) > 0
+    truth, copy, drawn = (
+        json.loads((desk / folder / "annotations.coco.json").read_text(encoding="utf-8"))["annotations"]
+        for folder in ("data_samples", "coco", "drawn")
+    )
+    assert [label["bbox"] for label in copy] == [label["bbox"] for label in truth]
+    assert drawn
+
+
+@pytest.mark.parametrize("command", [*block_with("sh", "inspect-vit evaluate").splitlines(), OWN_BOARDS[-1]])
 def test_training_commands_name_real_options(command: str, desk: Path) -> None:
     program, subcommand, *arguments = shlex.split(command)
     result = run([program, subcommand, "--help"], desk)
