@@ -1,6 +1,6 @@
 """KiCad artwork: hand-written boards, read and drawn, against arithmetic.
 
-One file for all that is seen on a board, since one fixture writes every board.
+Over 300 lines: one file for all that is seen on a board, since one fixture writes every board.
 """
 
 from __future__ import annotations
