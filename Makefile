@@ -1,4 +1,5 @@
 PYTHON ?= python3
+PORT ?= 3000
 BIN := .venv/bin
 SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
 
@@ -14,7 +15,7 @@ install: .venv/installed
 	@touch $@
 
 run: install
-	$(BIN)/inspect-vit serve --sample data_samples
+	$(BIN)/inspect-vit serve --sample data_samples --port $(PORT)
 
 test: install
 	$(BIN)/ruff format --check .

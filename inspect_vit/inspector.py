@@ -19,6 +19,7 @@ from inspect_vit.checkpoint import ReferenceMode, load_checkpoint
 from inspect_vit.config import AttentionBackend
 from inspect_vit.errors import ConfigError, ImageError, ImageTooLargeError
 from inspect_vit.heads import Calls, decode
+from inspect_vit.intake import pair_faults
 from inspect_vit.model import HierarchicalViT, ModelOutput
 from inspect_vit.pixels import to_channels
 from inspect_vit.results import Defect, InspectionResult, IntakeReport, Verdict
@@ -30,10 +31,6 @@ LISTED_FROM = 0.01
 MAP_THRESHOLD = 0.5
 """A defect-map cell at or above this belongs to the defect; each has at least the cell it was found in."""
 LEVEL_NAMES = ("4", "16", "32")
-SAME_PICTURE = (
-    "image and reference are the same picture, so no difference can be seen; "
-    "send the board and a picture of a good board"
-)
 
 
 class Inspector:
@@ -90,8 +87,8 @@ class Inspector:
         listed = failing if min_score is None else [defect for defect in called if defect.score >= min_score]
         top = output.head.centre_logits[0, :, :rows, :columns].float().max().sigmoid().item()
         errors = () if intake is None else intake.errors
-        if reference is not None and np.array_equal(image, reference):
-            errors = (*errors, SAME_PICTURE)
+        if reference is not None:
+            errors = (*errors, *pair_faults(image, reference))
         verdict = Verdict.ERROR if errors else Verdict.FAIL if failing else Verdict.PASS
         finish = time.perf_counter()
         return InspectionResult(

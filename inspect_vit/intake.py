@@ -17,6 +17,8 @@ from inspect_vit.results import IntakeReport
 
 BLANK_STD = 2.0
 """Standard deviation of 4x4 px means below which a frame shows nothing: the mean takes sensor noise away."""
+CONTRAST_ERROR, CONTRAST_WARNING = 64, 100
+"""Grey levels between the darkest and the lightest 4x4 px mean. Boards at hand have 110 and more."""
 BLACK_P995 = 20
 """A frame whose 99.5th percentile is below this is black: lamp off, lens cap on."""
 WASHED_OUT_SHARE = 0.98
@@ -32,6 +34,10 @@ BLUR_LIMIT = 0.7
 """Blur effect of soft edges. Sharp boards have 0.1 to 0.4; with a Gaussian blur of 2 px, 0.65 to 0.78."""
 BLUR_ERROR = 0.8
 """Blur effect beyond which fine defects are gone: a Gaussian blur of some 4 px and more."""
+
+FIT_LIMIT = 0.4
+"""Least correlation of board and reference, both averaged over 8x8 px. Pairs of DeepPCB have 0.53 and more;
+with another board's reference, 99 in 100 have less than 0.3."""
 
 SCAN_DARK, SCAN_BRIGHT = 10, 245
 SCAN_MIDDLE_SHARE = 0.2
@@ -58,7 +64,8 @@ def check_quality(grey: NDArray[np.uint8]) -> tuple[tuple[str, ...], tuple[str, 
             f"black frame: 99.5 % of pixels are at grey level {p995} or darker (limit {BLACK_P995} of 255); "
             "check lamp, lens cap and exposure",
         )
-    std = _coarse_std(grey)
+    coarse = _means(grey, 4)
+    std, contrast = float(coarse.std()), round(float(coarse.max()) - float(coarse.min()))
     if std < BLANK_STD:
         return (), (
             f"almost blank: grey levels vary by {std:.1f} (standard deviation, limit {BLANK_STD:.0f}), "
@@ -76,6 +83,11 @@ def check_quality(grey: NDArray[np.uint8]) -> tuple[tuple[str, ...], tuple[str, 
             f"too dark: 95 % of pixels are at grey level {p95} or darker (limit {DARK_P95} of 255); "
             "raise the exposure",
         )
+    if contrast < CONTRAST_ERROR:
+        return (), (
+            f"low contrast: {contrast} grey levels between the darkest and the lightest place (limit "
+            f"{CONTRAST_ERROR}); check the light and the exposure",
+        )
     blur = blur_effect(grey)
     if blur > BLUR_ERROR:
         return (), (
@@ -92,6 +104,8 @@ def check_quality(grey: NDArray[np.uint8]) -> tuple[tuple[str, ...], tuple[str, 
         warnings.append(
             f"under-exposed: 95 % of pixels are at grey level {p95} or darker (limit {UNDER_P95} of 255)"
         )
+    if contrast < CONTRAST_WARNING:
+        warnings.append(f"low contrast: {contrast} grey levels (boards have {CONTRAST_WARNING} and more)")
     if blur > BLUR_LIMIT:
         warnings.append(f"out of focus: blur effect {blur:.2f} (sharp boards are below {BLUR_LIMIT})")
     return tuple(warnings), ()
@@ -113,6 +127,29 @@ def with_reference_faults(board: IntakeReport, reference: IntakeReport) -> Intak
         warnings=board.warnings + tuple(f"reference: {warning}" for warning in reference.warnings),
         errors=(*board.errors, *errors),
     )
+
+
+def pair_faults(image: NDArray[np.uint8], reference: NDArray[np.uint8]) -> tuple[str, ...]:
+    """Why a reference cannot be that of the board: errors in words. Both are (H, W, 3) RGB of one size."""
+    if np.array_equal(image, reference):
+        return (
+            "image and reference are the same picture, so no difference can be seen; "
+            "send the board and a picture of a good board",
+        )
+    coarse = [
+        _means(np.asarray(cv2.cvtColor(p, cv2.COLOR_RGB2GRAY), np.uint8), 8) for p in (image, reference)
+    ]
+    board, golden = (picture - picture.mean() for picture in coarse)
+    scale = float(np.sqrt((board**2).sum() * (golden**2).sum()))
+    if not scale:  # a flat picture: check_quality has told
+        return ()
+    fit = float((board * golden).sum()) / scale
+    if fit < FIT_LIMIT:
+        return (
+            f"reference does not fit: its correlation with the board is {fit:.2f} (limit {FIT_LIMIT}); "
+            "another product or side, black and white exchanged, or not aligned",
+        )
+    return ()
 
 
 def is_binary_scan(share: NDArray[np.float64]) -> bool:
@@ -168,8 +205,10 @@ def _steps(grey: NDArray[np.uint8], axis: int) -> NDArray[np.uint8]:
     return np.asarray(cv2.absdiff(grey[:, 1:], grey[:, :-1]), np.uint8)
 
 
-def _coarse_std(grey: NDArray[np.uint8]) -> float:
+def _means(grey: NDArray[np.uint8], side_px: int) -> NDArray[np.float32]:
+    """Means over squares, which take noise away; a picture under 64 px stays as it is."""
     height, width = grey.shape
     if min(height, width) >= 64:
-        grey = np.asarray(cv2.resize(grey, (width // 4, height // 4), interpolation=cv2.INTER_AREA), np.uint8)
-    return float(cv2.meanStdDev(grey)[1][0, 0])
+        size = (width // side_px, height // side_px)
+        grey = np.asarray(cv2.resize(grey, size, interpolation=cv2.INTER_AREA), np.uint8)
+    return grey.astype(np.float32)

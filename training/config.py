@@ -145,5 +145,7 @@ def data_root(config: DataConfig) -> Path:
         raise ConfigError(f"data.root is not set; name the folder of the {config.format} set")
     root = config.root or Path(os.environ.get(DATA_VARIABLE, "../shared/data")) / config.format
     if not root.exists():
-        raise ConfigError(f"no data set at {root}; set data.root or the environment variable {DATA_VARIABLE}")
+        if config.root is None and DATA_VARIABLE not in os.environ:
+            raise ConfigError(f"no data set is named; give --data FOLDER, data.root or {DATA_VARIABLE}")
+        raise ConfigError(f"no data set at {root}; set --data, data.root or {DATA_VARIABLE}")
     return root

@@ -47,9 +47,10 @@ def touchy_checkpoint(tiny_checkpoint: Path, tmp_path_factory: pytest.TempPathFa
     return path
 
 
-def write_board(path: Path, *, seed: int = 0) -> Path:
-    """A binary scan of 320 x 320 px."""
-    cells = np.random.default_rng(seed).integers(0, 2, (20, 20)).astype(np.uint8) * 255
+def write_board(path: Path, *, flipped: int = 0) -> Path:
+    """A binary scan of 320 x 320 px, its first few cells black for white and white for black."""
+    cells = np.random.default_rng(0).integers(0, 2, (20, 20)).astype(np.uint8) * 255
+    cells[0, :flipped] = 255 - cells[0, :flipped]
     assert cv2.imwrite(str(path), np.kron(cells, np.ones((16, 16), np.uint8)))
     return path
 
@@ -58,7 +59,7 @@ class TestInspect:
     def test_a_passed_board_exits_0_and_leaves_report_and_pictures(
         self, tiny_checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        image, reference = write_board(tmp_path / "a.png"), write_board(tmp_path / "good.png", seed=1)
+        image, reference = write_board(tmp_path / "a.png"), write_board(tmp_path / "good.png", flipped=1)
         out = tmp_path / "new" / "report"
         code = run("inspect", image, "--reference", reference, "--checkpoint", tiny_checkpoint, "--out", out)
         shown = capsys.readouterr()

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from inspect_vit.image_io import read_image
-from inspect_vit.intake import blur_effect, with_reference_faults
+from inspect_vit.intake import blur_effect, pair_faults, with_reference_faults
 from inspect_vit.results import IntakeReport
 
 
@@ -86,9 +86,32 @@ def test_over_exposed() -> None:
 
 
 def test_under_exposed() -> None:
-    _, intake = read_image(encoded(photograph() // 4, "PNG"))
+    dark = photograph() // 4
+    dark[:8, :8] = 120  # a bright pad
+    _, intake = read_image(encoded(dark, "PNG"))
     assert intake.errors == ()
     assert "under-exposed" in intake.warnings[0]
+
+
+@pytest.mark.parametrize(("part", "words"), [(0.2, "low contrast: 51"), (0.05, "low contrast: 12")])
+def test_a_scan_of_little_contrast_is_not_inspected(part: float, words: str) -> None:
+    _, intake = read_image(encoded((scan() * part + 100).astype(np.uint8), "PNG"))
+    assert intake.errors[0].startswith(words)
+
+
+def test_contrast_between_the_limits_is_warned_of() -> None:
+    _, intake = read_image(encoded((scan() * 0.35 + 80).astype(np.uint8), "PNG"))
+    assert intake.errors == ()
+    assert intake.warnings[0].startswith("low contrast: 89")
+
+
+def test_a_reference_must_look_like_the_board() -> None:
+    board = np.repeat(photograph()[..., None], 3, 2)
+    noisy = np.clip(board + np.random.default_rng(0).normal(0, 8, board.shape), 0, 255).astype(np.uint8)
+    assert pair_faults(board, noisy) == ()
+    assert "same picture" in pair_faults(board, board.copy())[0]
+    for other in (255 - board, np.rot90(board).copy(), np.roll(board, 25, axis=1)):
+        assert pair_faults(board, other)[0].startswith("reference does not fit")
 
 
 def test_out_of_focus() -> None:
