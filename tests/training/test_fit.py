@@ -208,7 +208,7 @@ def test_a_state_of_another_configuration_is_refused(tree: dict[str, object], tm
 
 def test_a_set_that_is_not_there_is_named(tree: dict[str, object], tmp_path: Path) -> None:
     config = config_of(tree, data={"root": str(tmp_path / "nowhere"), "val_groups": ["2"], "crop_size": 128})
-    with pytest.raises(ConfigError, match=r"no data set at .*nowhere; set data\.root"):
+    with pytest.raises(ConfigError, match=r"no data set at .*nowhere; set --data, data\.root"):
         fit(config, out=tmp_path / "run")
 
 
