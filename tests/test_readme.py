@@ -79,7 +79,12 @@ def service(desk: Path) -> Iterator[Service]:
             yield Service(f"http://127.0.0.1:{port}", greeting)
         finally:
             process.send_signal(signal.SIGINT)
-            process.wait(timeout=60)
+            try:
+                process.wait(timeout=60)
+            except subprocess.TimeoutExpired:  # a machine that is busy; leave no server behind
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+                raise
 
 
 def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
