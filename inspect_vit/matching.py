@@ -123,6 +123,21 @@ def as_detections(result: InspectionResult) -> Detections:
     )
 
 
+def leave_out_ignored(detections: Detections, truths: Truths, ignored: FloatArray) -> Detections:
+    """Drop calls of which half or more lies in an ignored box (M, 4), unless they overlap a counted truth.
+
+    As COCO's evaluation treats crowds: such a call is neither right nor wrong.
+    """
+    if not len(ignored):
+        return detections
+    calls, areas = detections.boxes.astype(np.float64)[:, None], ignored.astype(np.float64)[None]
+    sides = np.minimum(calls[..., 2:], areas[..., 2:]) - np.maximum(calls[..., :2], areas[..., :2])
+    own = (detections.boxes[:, 2:] - detections.boxes[:, :2]).astype(np.float64).prod(-1)
+    inside = sides.clip(min=0.0).prod(-1).max(1) >= 0.5 * own
+    counted = (box_iou(detections.boxes, truths.boxes) > IOU_ABOVE).any(1)
+    return detections.select(counted | ~inside)
+
+
 def box_iou(boxes: FloatArray, others: FloatArray) -> NDArray[np.float64]:
     """Intersection over union of boxes (N, 4) with others (M, 4): (N, M); 0 where the union is empty."""
     a, b = boxes.astype(np.float64)[:, None], others.astype(np.float64)[None]

@@ -117,3 +117,8 @@ class Sample:
         counts |= {"ignored": len(self.ignored)} if self.ignored else {}
         if len(set(counts.values())) > 1:
             raise ConfigError(f"{self.origin or self.image}: one entry per defect wanted, not {counts}")
+
+    @property
+    def is_ignored(self) -> NDArray[np.bool_]:
+        """`ignored` as an array, (N,)."""
+        return np.array(self.ignored or (False,) * len(self.labels), np.bool_)

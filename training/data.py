@@ -114,7 +114,7 @@ class DefectDataset(Dataset[dict[str, Tensor]]):
             board, reference, class_mask = (_extend(p, bottom, right) for p in (board, reference, class_mask))
         room = np.array([board.shape[1] - side, board.shape[0] - side])
         corner = rng.integers(room + 1)
-        defects = np.flatnonzero(~_ignored(sample))
+        defects = np.flatnonzero(~sample.is_ignored)
         if len(defects) and rng.random() < data.defect_share:
             box = sample.boxes[defects[rng.integers(len(defects))]]
             centre = (box[:2] + box[2:]) / 2
@@ -126,7 +126,7 @@ class DefectDataset(Dataset[dict[str, Tensor]]):
         shares = _area(clipped) / np.maximum(_area(moved), 1e-6)
         # Slivers under a pixel, which zooming makes, are neither learnt nor ignored.
         seen = (clipped[:, 2:] - clipped[:, :2]).min(1, initial=size) >= 1
-        whole = (shares >= VISIBLE_SHARE) & ~_ignored(sample)
+        whole = (shares >= VISIBLE_SHARE) & ~sample.is_ignored
         inside, cut = seen & whole, seen & ~whole
         # A good board teaches most where a defect was: the same place, and nothing to call.
         if data.good_share > 0 and sample.reference is not None and rng.random() < data.good_share:
@@ -187,7 +187,7 @@ class DefectDataset(Dataset[dict[str, Tensor]]):
         Ignored boxes draw nothing: no cell under them is counted.
         """
         mask = np.zeros(board.shape[:2], np.uint8)
-        for i in np.flatnonzero(~_ignored(sample)):
+        for i in np.flatnonzero(~sample.is_ignored):
             box, value = sample.boxes[i], self._classes[sample.labels[i]] + 1
             shape = sample.masks[i] if sample.masks is not None else None
             if shape is not None:
@@ -201,11 +201,6 @@ class DefectDataset(Dataset[dict[str, Tensor]]):
             opened = _open_2x2(difference.astype(np.uint8)) > 0
             mask[view][opened if opened.any() else np.ones_like(opened)] = value
         return mask
-
-
-def _ignored(sample: Sample) -> NDArray[np.bool_]:
-    """(N,) boxes that are neither defect nor background."""
-    return np.array(sample.ignored or (False,) * len(sample.boxes), np.bool_)
 
 
 def _resize(picture: Picture, size: int, interpolation: int) -> Picture:

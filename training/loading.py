@@ -96,8 +96,7 @@ def good_boards(samples: Sequence[Sample]) -> list[Sample]:
 def _check_classes(samples: Sequence[Sample], config: TrainConfig) -> None:
     known = set(config.model.class_names)
     for sample in samples:
-        ignored = sample.ignored or (False,) * len(sample.labels)
-        for label, is_ignored in zip(sample.labels, ignored, strict=True):
+        for label, is_ignored in zip(sample.labels, sample.is_ignored, strict=True):
             if not is_ignored and label not in known:
                 raise ConfigError(
                     f"{sample.origin}: class {label!r} is none of model.class_names, "

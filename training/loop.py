@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from inspect_vit.image_io import read_image
 from inspect_vit.inspector import Inspector
-from inspect_vit.matching import Detections, Truths, as_detections
+from inspect_vit.matching import Detections, Truths, as_detections, leave_out_ignored
 from inspect_vit.model import HierarchicalViT
 from inspect_vit.results import Sample
 from training.config import TrainConfig
@@ -109,15 +109,15 @@ def train_steps(
 def evaluate(
     inspector: Inspector, samples: Sequence[Sample], *, with_reference: bool, label: str
 ) -> tuple[list[Detections], list[Truths]]:
-    """Inspect whole pictures; everything from LOWEST_SCORE up, for the metrics."""
+    """Inspect whole pictures; all calls from LOWEST_SCORE up, for the metrics. Ignored boxes do not count."""
     names = inspector.metadata.model.class_names
     detections, truths = [], []
     for sample in track(samples, total=len(samples), label=label):
         board = read_image(sample.image)[0]
         reference = read_image(sample.reference)[0] if with_reference and sample.reference else None
-        detections.append(
-            as_detections(inspector.inspect(board, reference=reference, min_score=LOWEST_SCORE))
-        )
-        labels = np.array([names.index(name) for name in sample.labels], np.int64)
-        truths.append(Truths(sample.boxes, labels))
+        counted = np.flatnonzero(~sample.is_ignored)
+        labels = np.array([names.index(sample.labels[i]) for i in counted], np.int64)
+        truths.append(Truths(sample.boxes[counted], labels))
+        found = as_detections(inspector.inspect(board, reference=reference, min_score=LOWEST_SCORE))
+        detections.append(leave_out_ignored(found, truths[-1], sample.boxes[sample.is_ignored]))
     return detections, truths

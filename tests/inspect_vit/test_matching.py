@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from inspect_vit.errors import ConfigError
-from inspect_vit.matching import Detections, Truths, box_iou, match_images
+from inspect_vit.matching import Detections, Truths, box_iou, leave_out_ignored, match_images
 from inspect_vit.thresholds import best_f_point, choose_thresholds
 
 A, B = 0, 1
@@ -213,3 +213,14 @@ def test_thresholds_without_calls_or_without_labels() -> None:
     assert choose_thresholds([detections()], [truths((LEFT, A))], ["a"]) == {"a": 0.5}
     with pytest.raises(ConfigError, match="none of the 1 images has a labelled defect"):
         choose_thresholds([detections((LEFT, 0.5, A))], [truths()], ["a"])
+
+
+def test_calls_in_an_ignored_box_count_for_nothing_but_those_on_a_truth_do() -> None:
+    boxes = np.array([[10, 10, 30, 30], [50, 50, 60, 60], [70, 70, 90, 90], [95, 0, 115, 20]], np.float32)
+    found = Detections(boxes, np.array([0.9, 0.8, 0.7, 0.6], np.float32), np.zeros(4, np.int64))
+    truths = Truths(np.array([[11, 11, 31, 31]], np.float32), np.zeros(1, np.int64))
+    crowd = np.array([[0, 0, 100, 65]], np.float32)
+    # 1 lies on the truth, 2 inside the crowd, 3 outside it, 4 by a quarter in it.
+    kept = leave_out_ignored(found, truths, crowd)
+    assert kept.scores.tolist() == pytest.approx([0.9, 0.7, 0.6])
+    assert len(leave_out_ignored(found, truths, np.zeros((0, 4), np.float32))) == 4
