@@ -65,7 +65,7 @@ def check_quality(grey: NDArray[np.uint8]) -> tuple[tuple[str, ...], tuple[str, 
             "check lamp, lens cap and exposure",
         )
     coarse = _means(grey, 4)
-    std, contrast = float(coarse.std()), round(float(coarse.max()) - float(coarse.min()))
+    std, contrast = float(cv2.meanStdDev(coarse)[1][0, 0]), int(coarse.max()) - int(coarse.min())
     if std < BLANK_STD:
         return (), (
             f"almost blank: grey levels vary by {std:.1f} (standard deviation, limit {BLANK_STD:.0f}), "
@@ -139,7 +139,7 @@ def pair_faults(image: NDArray[np.uint8], reference: NDArray[np.uint8]) -> tuple
     coarse = [
         _means(np.asarray(cv2.cvtColor(p, cv2.COLOR_RGB2GRAY), np.uint8), 8) for p in (image, reference)
     ]
-    board, golden = (picture - picture.mean() for picture in coarse)
+    board, golden = (picture.astype(np.float32) - picture.mean() for picture in coarse)
     scale = float(np.sqrt((board**2).sum() * (golden**2).sum()))
     if not scale:  # a flat picture: check_quality has told
         return ()
@@ -205,10 +205,10 @@ def _steps(grey: NDArray[np.uint8], axis: int) -> NDArray[np.uint8]:
     return np.asarray(cv2.absdiff(grey[:, 1:], grey[:, :-1]), np.uint8)
 
 
-def _means(grey: NDArray[np.uint8], side_px: int) -> NDArray[np.float32]:
+def _means(grey: NDArray[np.uint8], side_px: int) -> NDArray[np.uint8]:
     """Means over squares, which take noise away; a picture under 64 px stays as it is."""
     height, width = grey.shape
     if min(height, width) >= 64:
         size = (width // side_px, height // side_px)
         grey = np.asarray(cv2.resize(grey, size, interpolation=cv2.INTER_AREA), np.uint8)
-    return grey.astype(np.float32)
+    return grey
