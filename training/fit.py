@@ -19,6 +19,7 @@ from torch.utils.data import DataLoader
 
 from inspect_vit.allocator import KEEP_FREED_MEMORY
 from inspect_vit.checkpoint import ReferenceMode, round_to_fp16, save_checkpoint
+from inspect_vit.console import say
 from inspect_vit.errors import ConfigError, ImageError
 from inspect_vit.image_io import read_image
 from inspect_vit.inspector import Inspector
@@ -76,7 +77,7 @@ def fit(config: TrainConfig, *, out: Path, fresh: bool = False) -> Path:
         precision=precision,
     )
     start = time.monotonic()
-    _say(
+    say(
         f"{len(training)} training and {len(validation)} validation pictures; {config.devices} x "
         f"{'GPU' if use_gpu else 'CPU'}, {precision}"
     )
@@ -201,10 +202,10 @@ def _finish(
         figures[mode] = _headline(summarise(*found, names, thresholds=thresholds[mode]))
     save_checkpoint(path, model, thresholds=thresholds, training=record | {"validation": figures}, **common)
     plot_curves(out / LOG, out / CURVES)
-    _say(json.dumps(figures, indent=2))
+    say(json.dumps(figures, indent=2))
     if named:
         lines = "".join(f"\n  {image}: {reason}" for image, reason in named.items())
-        _say(f"left out {len(named)} pictures:{lines}")
+        say(f"left out {len(named)} pictures:{lines}")
     return path
 
 
@@ -252,7 +253,3 @@ def _git_revision() -> str:
     except (OSError, subprocess.CalledProcessError):
         return ""
     return run.stdout.strip()
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
+from inspect_vit.console import say
 from inspect_vit.errors import ConfigError
 from inspect_vit.results import Sample
 from training.config import TrainConfig, data_root
@@ -34,12 +34,12 @@ def draw_pairs(config: TrainConfig, out: Path) -> None:
         return
     root, data = data_root(config.data), config.data
     plan = DefectPlan(kinds=dict.fromkeys(config.model.class_names, 1.0))
-    _say(f"drawing {data.drawn_pairs} pairs with defects from the good boards in {root}")
+    say(f"drawing {data.drawn_pairs} pairs with defects from the good boards in {root}")
     made = synthesise(
         out / PAIRS, count=data.drawn_pairs, source=root, size=data.drawn_size, seed=config.seed, plan=plan
     )
     for line in made.refused[:MAX_NAMED]:
-        _say(f"left out {line}")
+        say(f"left out {line}")
 
 
 def load_samples(config: TrainConfig, *, out: Path) -> tuple[list[Sample], list[Sample]]:
@@ -76,9 +76,9 @@ def read_samples(config: TrainConfig, *, out: Path) -> tuple[list[Sample], dict[
             groups=None if data.groups is None else parse_groups(data.groups),
         )
         for fault in found.faults[:MAX_NAMED]:
-            _say(f"{fault.where}: {fault.message}")
+            say(f"{fault.where}: {fault.message}")
         if len(found.faults) > MAX_NAMED:
-            _say(f"... and {len(found.faults) - MAX_NAMED} more faults; inspect-vit data check lists them")
+            say(f"... and {len(found.faults) - MAX_NAMED} more faults; inspect-vit data check lists them")
         samples = list(found.samples)
     _check_classes(samples, config)
     return leave_out(samples, read_quarantine(data.quarantine) if data.quarantine else {})
@@ -102,7 +102,3 @@ def _check_classes(samples: Sequence[Sample], config: TrainConfig) -> None:
                     f"{sample.origin}: class {label!r} is none of model.class_names, "
                     f"{', '.join(config.model.class_names)}; add it there, or rename it in the labels"
                 )
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)

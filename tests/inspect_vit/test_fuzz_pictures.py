@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import time
-from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
 
+from benchmarks import fuzz_pictures as fuzz
 from inspect_vit.errors import ImageError
 from inspect_vit.image_io import picture_size, read_image
 
@@ -19,19 +17,6 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*:UserWarning:PIL")
 NUM_CASES = 25
 SLOW_S = 2.0
 """Processor time that no small picture may take, damaged as it may be."""
-
-
-def load_fuzz() -> ModuleType:
-    """The damages of the benchmark, which makes the table of them."""
-    path = Path(__file__).resolve().parents[2] / "benchmarks" / "fuzz_pictures.py"
-    spec = importlib.util.spec_from_file_location("fuzz_pictures", path)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-fuzz = load_fuzz()
 
 
 @pytest.mark.parametrize("source", fuzz.SOURCES)

@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
+from benchmarks import fuzz_pictures as fuzz
 from serving.schemas import ErrorReport, InspectionReport
 
 REFUSALS = {400: "image_undecodable", 413: "image_too_large", 415: "image_unsupported"}
-
-
-def load_fuzz() -> ModuleType:
-    """The damages of the benchmark, which makes the table of them."""
-    path = Path(__file__).resolve().parents[2] / "benchmarks" / "fuzz_pictures.py"
-    spec = importlib.util.spec_from_file_location("fuzz_pictures", path)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-fuzz = load_fuzz()
 
 
 @pytest.mark.parametrize("damage", fuzz.DAMAGES)

@@ -15,6 +15,7 @@ import numpy as np
 from inspect_vit.errors import ConfigError
 from inspect_vit.results import BoxXyxy, Sample
 from inspect_vit.shapes import Shape
+from training.formats.picture_labels import SPLIT_WORDS, split_word
 from training.formats.pictures import PictureFinder
 from training.formats.reading import Reading
 from training.formats.segments import is_number, read_segmentation
@@ -34,15 +35,6 @@ _ANNOTATION_KEYS = {
 }
 _LISTS = ("images", "annotations", "categories")
 _ID = int | float | str
-_SPLIT_WORDS = {
-    "train": "train",
-    "training": "train",
-    "val": "val",
-    "valid": "val",
-    "validation": "val",
-    "test": "test",
-    "testing": "test",
-}
 
 
 def _load(path: Path) -> dict[str, Any]:
@@ -82,7 +74,7 @@ class LabelFile:
         top = root if root.is_dir() else folder
         top = top.parent if top.name == "annotations" else top
         splits = _split_names(path, root)
-        self._split = next((_SPLIT_WORDS[_letters(name)] for name in splits), "")
+        self._split = next(map(split_word, splits), "")
         inside = [top / part / name for name in splits for part in ("", "images")]
         self._finder = PictureFinder([folder, *inside, folder / "images", top, top / "images"])
         self.classes = self._read_classes()
@@ -220,7 +212,7 @@ class LabelFile:
             origin=where,
             masks=tuple(d.shape for d in defects) if any(d.shape is not None for d in defects) else None,
             ignored=tuple(d.ignored for d in defects) if any(d.ignored for d in defects) else (),
-            split=_SPLIT_WORDS.get(split, self._split),
+            split=SPLIT_WORDS.get(split, self._split),
         )
 
     def _name_unread_keys(self, list_name: str, read: set[str]) -> None:
@@ -233,13 +225,7 @@ class LabelFile:
 def _split_names(path: Path, root: Path) -> list[str]:
     """Parts of the file's folder and name that name a split: `train2017` of instances_train2017.json."""
     folder = [path.parent.name] if path.parent not in (root, root.parent) else []
-    return [
-        name for name in (*folder, *re.split(r"[^A-Za-z0-9]+", path.stem)) if _letters(name) in _SPLIT_WORDS
-    ]
-
-
-def _letters(name: str) -> str:
-    return name.lower().rstrip("0123456789")
+    return [name for name in (*folder, *re.split(r"[^A-Za-z0-9]+", path.stem)) if split_word(name)]
 
 
 def _has_nan(value: Any) -> bool:

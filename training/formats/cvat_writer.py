@@ -11,9 +11,8 @@ import numpy as np
 from inspect_vit.image_io import picture_size
 from inspect_vit.results import Sample
 from inspect_vit.shapes import Shape
-from training.formats.cuts import one_ring
 from training.formats.dataset import DataSet, Fault
-from training.formats.export import Export, is_ignored, relative_name, shape_of
+from training.formats.export import Export, relative_name, shape_of
 from training.formats.xml_tree import add, decimal, xml_text
 
 _IGNORED = "ignored"
@@ -87,7 +86,7 @@ def _add_shapes(image: ElementTree.Element, sample: Sample, size: tuple[int, int
             elements = [
                 add(image, tag, **common, **values) for tag, values in _outlines(shape, size, sample, export)
             ]
-        if is_ignored(sample, index):
+        if sample.is_ignored[index]:
             for element in elements:
                 add(element, "attribute", "true", name=_IGNORED)
 
@@ -104,13 +103,7 @@ def _outlines(
         return [("mask", {"rle": ", ".join(map(str, runs)), **{k: str(v) for k, v in sides.items()}})]
     found = []
     for polygon in shape.polygons:
-        ring, exact = one_ring((polygon,), size)
-        if not exact:
-            message = "a hole leaves its polygon; written along the edges of the pixels it covers"
-            export.lose("outline-as-pixels", sample, message)
-        elif polygon.holes:
-            message = "holes are joined by cuts of no width, which other programs keep"
-            export.lose("outline-cut", sample, message)
+        ring = export.joined(sample, polygon, size)
         points = ";".join(f"{x!r},{y!r}" for x, y in ring.tolist())
         found.append(("polygon", {"points": points}))
     return found

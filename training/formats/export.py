@@ -11,7 +11,8 @@ import numpy as np
 
 from inspect_vit.errors import ConfigError
 from inspect_vit.results import Sample
-from inspect_vit.shapes import Shape
+from inspect_vit.shapes import Polygon, Ring, Shape
+from training.formats.cuts import one_ring
 from training.formats.dataset import DataSet, Fault
 from training.formats.pictures import copy_picture, unique_names
 from training.formats.reading import SLACK_PX
@@ -91,6 +92,17 @@ class Export:
                 "no-box", sample, f"the box ({box}) of an outline is not written; read back it is ({tight})"
             )
 
+    def joined(self, sample: Sample, polygon: Polygon, size: tuple[int, int]) -> Ring:
+        """A polygon as one ring, its holes joined by cuts; says so where that changes it."""
+        ring, exact = one_ring((polygon,), size)
+        if not exact:
+            message = "a hole leaves its polygon; written along the edges of the pixels it covers"
+            self.lose("outline-as-pixels", sample, message)
+        elif polygon.holes:
+            message = "holes are joined by cuts of no width, which other programs keep"
+            self.lose("outline-cut", sample, message)
+        return ring
+
     def place(self, picture: Path, target: Path, *, copy: bool, link: bool = False) -> Path:
         """Copy a picture to `target`, or link it there, or leave it; answers where it is then."""
         if copy:
@@ -124,10 +136,6 @@ def relative_name(path: Path, folder: Path) -> str:
 
 def shape_of(sample: Sample, index: int) -> Shape | None:
     return sample.masks[index] if sample.masks is not None else None
-
-
-def is_ignored(sample: Sample, index: int) -> bool:
-    return bool(sample.ignored and sample.ignored[index])
 
 
 def read_class_list(lines: Iterable[str]) -> list[str]:

@@ -16,9 +16,8 @@ from PIL import Image
 from inspect_vit.image_io import picture_size
 from inspect_vit.results import Sample
 from inspect_vit.shapes import Shape
-from training.formats.cuts import one_ring
 from training.formats.dataset import DataSet, Fault
-from training.formats.export import Export, is_ignored, relative_name, shape_of
+from training.formats.export import Export, relative_name, shape_of
 
 _VERSION = "5.5.0"
 """The LabelMe whose keys are written."""
@@ -69,7 +68,7 @@ def _shapes(sample: Sample, size: tuple[int, int], export: Export) -> list[dict[
             export.check_box(sample, index, shape, size)
             parts = _parts(shape, size, sample, export)
         group = next(groups) if len(parts) > 1 else None
-        flags = {"ignored": True} if is_ignored(sample, index) else {}
+        flags = {"ignored": True} if sample.is_ignored[index] else {}
         own = {"label": label, "group_id": group, "description": "", "flags": flags, "mask": None}
         entries += [own | part for part in parts]
     return entries
@@ -82,13 +81,7 @@ def _parts(shape: Shape, size: tuple[int, int], sample: Sample, export: Export) 
         return [{"shape_type": "mask", "points": corners, "mask": _pack(pixels)}]
     parts = []
     for polygon in shape.polygons:
-        ring, exact = one_ring((polygon,), size)
-        if not exact:
-            message = "a hole leaves its polygon; written along the edges of the pixels it covers"
-            export.lose("outline-as-pixels", sample, message)
-        elif polygon.holes:
-            message = "holes are joined by cuts of no width, which other programs keep"
-            export.lose("outline-cut", sample, message)
+        ring = export.joined(sample, polygon, size)
         parts.append({"shape_type": "polygon", "points": ring.tolist()})
     return parts
 

@@ -19,7 +19,7 @@ from training.formats.rings import FAR_PX, is_flat
 IGNORE_WORDS = frozenset({"ignored", "ignore", "difficult", "crowd", "is_crowd", "iscrowd"})
 """Names of flags and attributes that mark an object as neither defect nor background."""
 
-_SPLIT_WORDS = {
+SPLIT_WORDS = {
     "train": "train",
     "training": "train",
     "val": "val",
@@ -32,7 +32,7 @@ _SPLIT_WORDS = {
 
 def split_word(name: str) -> str:
     """Which of train, val and test a folder or subset means in one of the usual spellings, or ""."""
-    return _SPLIT_WORDS.get(name.lower().rstrip("0123456789"), "")
+    return SPLIT_WORDS.get(name.lower().rstrip("0123456789"), "")
 
 
 def split_of_folders(path: Path, root: Path) -> str:

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 from inspect_vit.image_io import picture_size
 from inspect_vit.results import Sample
 from training.formats.dataset import DataSet, Fault
-from training.formats.export import Export, is_ignored, relative_name, shape_of
+from training.formats.export import Export, relative_name, shape_of
 from training.formats.voc_masks import draw_numbered, write_numbered
 from training.formats.xml_tree import add, decimal, xml_text
 
@@ -83,7 +83,7 @@ def _annotation(sample: Sample, name: str, size: tuple[int, int], has_outlines: 
         add(item, "name", label)
         add(item, "pose", "Unspecified")
         add(item, "truncated", "0")
-        add(item, "difficult", str(int(is_ignored(sample, index))))
+        add(item, "difficult", str(int(sample.is_ignored[index])))
         corners = add(item, "bndbox")
         for tag, value in zip(CORNERS, (box[0] + 1, box[1] + 1, box[2], box[3]), strict=True):
             add(corners, tag, decimal(value))

@@ -29,7 +29,7 @@ from inspect_vit.results import Sample
 from inspect_vit.shapes import Polygon, Shape
 from training.formats.cuts import one_ring, split_cuts
 from training.formats.dataset import DataSet, Fault
-from training.formats.export import Export, is_ignored, shape_of
+from training.formats.export import Export, shape_of
 from training.formats.outlines import pixel_outline
 from training.formats.picture_labels import PictureLabels, read_text
 from training.formats.pictures import list_pictures
@@ -221,7 +221,7 @@ def _lines(sample: Sample, numbers: dict[str, int], export: Export) -> list[str]
     size = picture_size(sample.image)
     lines = []
     for index, (box, label) in enumerate(zip(sample.boxes.tolist(), sample.labels, strict=True)):
-        if is_ignored(sample, index):
+        if sample.is_ignored[index]:
             export.lose("no-ignored", sample, f"an ignored {label!r} cannot be marked as such; left out")
             continue
         values = _outline(sample, index, size, export)
