@@ -10,11 +10,11 @@ import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
-from inspect_vit import cli_data
+from inspect_vit import cli_data, cli_evaluate
 from inspect_vit.console import defect_table, model_tables, say, stdout, verdict_table
 from inspect_vit.errors import ConfigError, InspectionError
 
@@ -30,6 +30,7 @@ app = typer.Typer(
 )
 
 app.add_typer(cli_data.app, name="data")
+app.command("evaluate")(cli_evaluate.evaluate)
 
 CheckpointOption = Annotated[
     Path | None,
@@ -162,49 +163,6 @@ def train(
         say(f"stopped; the same command goes on from {folder}")
         raise typer.Exit(EXIT_INTERRUPTED) from None
     stdout().print(f"wrote {checkpoint}", soft_wrap=True)
-
-
-@app.command()
-def evaluate(
-    checkpoint: CheckpointOption = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(help="DeepPCB folder (it holds PCBData/). Default: deeppcb under $INSPECT_VIT_DATA."),
-    ] = None,
-    out: Annotated[
-        Path, typer.Option(help="Folder for the report (JSON, Markdown, plots); made if missing.")
-    ] = Path("report"),
-    limit: Annotated[
-        int | None,
-        typer.Option(min=1, help="Inspect this many pairs, evenly spaced. Default: all of the split."),
-    ] = None,
-    split: Annotated[
-        Literal["test", "trainval"],
-        typer.Option(help="Part of the data set; trainval holds what the shipped model was trained on."),
-    ] = "test",
-    shift: Annotated[
-        list[int] | None,
-        typer.Option(min=1, help="Measure again with the reference moved by this many px. May be repeated."),
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of re-imaged templates and confidence intervals.")] = 0,
-    device: DeviceOption = "auto",
-) -> None:
-    """Measure a checkpoint on a labelled data set: AP, recall, escapes and false calls."""
-    from inspect_vit.checkpoint import default_checkpoint
-    from training.evaluate import evaluate_checkpoint
-
-    evaluate_checkpoint(
-        checkpoint or default_checkpoint(),
-        data or Path(os.environ.get("INSPECT_VIT_DATA", ".")) / "deeppcb",
-        out=out,
-        limit=limit,
-        split=split,
-        shifts=tuple(shift or ()),
-        device=device,
-        seed=seed,
-    )
-    print((out / "report.md").read_text(encoding="utf-8"))
-    say(f"wrote {out / 'report.md'}, {out / 'report.json'} and plots")
 
 
 @app.command()

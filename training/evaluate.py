@@ -7,27 +7,29 @@ that was interrupted goes on with the next one; the detections stay beside the r
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
 
 from inspect_vit.config import AttentionBackend
+from inspect_vit.console import say
 from inspect_vit.errors import ConfigError
 from inspect_vit.image_io import read_image
 from inspect_vit.inspector import Inspector
-from inspect_vit.matching import Truths, as_detections
+from inspect_vit.matching import Truths, as_detections, leave_out_ignored
 from inspect_vit.results import IntakeReport, Sample, Verdict
-from training.formats.deeppcb import Split, read_deeppcb
+from training.formats.references import GroupRule, ReferenceRule
+from training.measured_set import MeasuredSet, read_measured_set
 from training.progress import track
 from training.protocols import CLEAN_RUN, SHIFT_RUN
 from training.record import Record, Run, load_record, save_record
 from training.reimage import reimage
 from training.report import report_record
-from training.true_size import true_size_px
+from training.true_size import UNKNOWN_SIZE, true_size_px
 
 MIN_SCORE = 0.02
 """Calls are listed from this score on: low enough for the whole precision-recall curve."""
@@ -44,22 +46,34 @@ def evaluate_checkpoint(
     data: Path,
     *,
     out: Path,
+    format: str = "auto",
+    references: ReferenceRule | None = None,
+    groups: GroupRule | None = None,
+    rename: Mapping[str, str] | None = None,
+    px_per_mm: float | None = None,
     limit: int | None = None,
-    split: Split = "test",
+    split: str | None = None,
     shifts: Sequence[int] = (),
     device: str = "auto",
     attention_backend: AttentionBackend = "auto",
     seed: int = 0,
+    command: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Measure a checkpoint on DeepPCB and write report.json, report.md, plots and detections.npz into `out`.
+    """Measure a checkpoint on a labelled set and write report.json, report.md, plots and detections.npz.
 
-    Costs four inspections a pair and one more for each shift.
+    Costs two inspections a picture, two for each golden reference, and one a picture for each shift; one a
+    picture alone where not every picture has a reference.
 
     Args:
-        data: the folder that holds PCBData/.
-        limit: inspect this many pairs, evenly spaced over the split, instead of all.
+        data: the set's folder, or label file; for DeepPCB the folder that holds PCBData/.
+        format, references, groups: as `read_dataset` takes them.
+        rename: class of the set -> class of the checkpoint.
+        px_per_mm: scale of the pictures, for false calls per area; known for DeepPCB.
+        limit: inspect this many pictures, evenly spaced over the split, instead of all.
+        split: part of the set; default DeepPCB's test split, of other sets everything.
         shifts: measure again with the reference moved by each of these, in px.
-        seed: of the re-imaged templates and the bootstrap.
+        seed: of the re-imaged references and the bootstrap.
+        command: how it was called, for the report.
 
     Returns:
         The report as written to report.json, except that figures without an n are NaN.
@@ -69,36 +83,32 @@ def evaluate_checkpoint(
     """
     if any(shift < 1 for shift in shifts):
         raise ConfigError(f"shifts {list(shifts)}: wanted whole pixels of 1 or more")
-    samples = read_deeppcb(data, split)
-    split_size = len(samples)
-    if limit is not None:
-        samples = _evenly(samples, limit)
     inspector = Inspector(checkpoint, device=device, attention_backend=attention_backend)
-    out.mkdir(parents=True, exist_ok=True)
-    options = {"--limit": limit, "--split": split, "--seed": seed}
-    command = [
-        "inspect-vit",
-        "evaluate",
-        "--checkpoint",
-        str(checkpoint),
-        "--data",
-        str(data),
-        "--out",
-        str(out),
-    ]
-    command += [part for name, value in options.items() if value is not None for part in (name, str(value))]
-    command += [part for shift in shifts for part in ("--shift", str(shift))]
-    record = _describe(
-        inspector, samples, split=split, split_size=split_size, seed=seed, command=shlex.join(command)
+    measured = read_measured_set(
+        data,
+        inspector.metadata.model.class_names,
+        format=format,
+        references=references,
+        groups=groups,
+        rename=rename,
+        split=split,
+        px_per_mm=px_per_mm,
     )
+    split_size = len(measured.samples)
+    if limit is not None:
+        measured = replace(measured, samples=_evenly(measured.samples, limit))
+    if not measured.has_references:
+        without = sum(sample.reference is None for sample in measured.samples)
+        say(f"{without} of {len(measured.samples)} pictures have no reference: measured without references")
+        if shifts:
+            raise ConfigError(f"shifts {list(shifts)} need a reference for every picture")
+    out.mkdir(parents=True, exist_ok=True)
+    record = _describe(inspector, measured, split_size=split_size, seed=seed, command=shlex.join(command))
     partial = out / _PARTIAL_NAME
     if partial.is_file() and (earlier := load_record(partial)).describes_same_work(record):
         record.runs.update(earlier.runs)
-        done = ", ".join(record.runs)
-        Console(stderr=True).print(
-            f"going on with an interrupted evaluation; already done: {done}", highlight=False
-        )
-    for name, pose in _passes(shifts, seed).items():
+        say(f"going on with an interrupted evaluation; already done: {', '.join(record.runs)}")
+    for name, (samples, pose) in _passes(measured, shifts, seed).items():
         if name not in record.runs:
             record.runs[name] = _inspect_all(inspector, samples, pose, label=name.replace("_", " "))
             save_record(partial, record)
@@ -107,28 +117,28 @@ def evaluate_checkpoint(
     return report_record(out / RECORD_NAME, out=out)
 
 
-def _evenly(samples: list[Sample], limit: int) -> list[Sample]:
+def _evenly(samples: Sequence[Sample], limit: int) -> tuple[Sample, ...]:
     if not 1 <= limit <= len(samples):
-        raise ConfigError(f"limit {limit}: the split has {len(samples)} pairs; wanted 1 to that many")
-    return [samples[index] for index in np.linspace(0, len(samples) - 1, limit).round().astype(int)]
+        raise ConfigError(f"limit {limit}: the split has {len(samples)} pictures; wanted 1 to that many")
+    return tuple(samples[index] for index in np.linspace(0, len(samples) - 1, limit).round().astype(int))
 
 
 def _describe(
-    inspector: Inspector, samples: list[Sample], *, split: str, split_size: int, seed: int, command: str
+    inspector: Inspector, measured: MeasuredSet, *, split_size: int, seed: int, command: str
 ) -> Record:
     """The record before any run: who is measured on what."""
-    metadata = inspector.metadata
+    metadata, samples = inspector.metadata, measured.samples
     class_names = metadata.model.class_names
-    if unknown := {label for sample in samples for label in sample.labels} - set(class_names):
-        raise ConfigError(
-            f"the labels hold classes {', '.join(sorted(unknown))} that the checkpoint does not know; "
-            f"it knows {', '.join(class_names)}"
-        )
     sizes, true_sizes = [], []
     for sample in track(samples, total=len(samples), label="true sizes"):
-        image, reference = read_image(sample.image)[0], _read_reference(sample)
+        image = read_image(sample.image)[0]
         sizes.append(image.shape[:2])
-        true_sizes += [true_size_px(image, reference, box) for box in sample.boxes]
+        boxes = sample.boxes[~sample.is_ignored]
+        if sample.reference is None:
+            true_sizes += [UNKNOWN_SIZE] * len(boxes)
+        else:
+            reference = read_image(sample.reference)[0]
+            true_sizes += [true_size_px(image, reference, box) for box in boxes]
     index = {name: label for label, name in enumerate(class_names)}
     return Record(
         model={
@@ -140,23 +150,30 @@ def _describe(
         },
         class_names=tuple(class_names),
         thresholds={str(mode): dict(limits) for mode, limits in metadata.thresholds.items()},
-        split=split,
+        data_set=measured.name,
+        px_per_mm=measured.px_per_mm,
+        split=measured.split,
         split_size=split_size,
         seed=seed,
         command=command,
         images=tuple(sample.image.name for sample in samples),
         groups=tuple(sample.group for sample in samples),
-        truths=[
-            Truths(sample.boxes, np.array([index[label] for label in sample.labels], np.int64))
-            for sample in samples
-        ],
+        truths=[_truths(sample, index) for sample in samples],
         sizes_px=np.array(sizes, np.int64).reshape(-1, 2),
         true_sizes_px=np.array(true_sizes, np.int64).reshape(-1, 2),
     )
 
 
-def _passes(shifts: Sequence[int], seed: int) -> dict[str, Callable[[int, Sample], Posed]]:
-    """Each pass over the split: what is shown to the inspector for sample number i."""
+def _truths(sample: Sample, index: Mapping[str, int]) -> Truths:
+    counted = np.flatnonzero(~sample.is_ignored)
+    return Truths(sample.boxes[counted], np.array([index[sample.labels[i]] for i in counted], np.int64))
+
+
+def _passes(
+    measured: MeasuredSet, shifts: Sequence[int], seed: int
+) -> dict[str, tuple[Sequence[Sample], Callable[[int, Sample], Posed]]]:
+    """Each pass: over which samples, and what is shown to the inspector for number i of them."""
+    samples = measured.samples
 
     def with_reference(number: int, sample: Sample) -> Posed:
         image, intake = read_image(sample.image)
@@ -180,9 +197,16 @@ def _passes(shifts: Sequence[int], seed: int) -> dict[str, Callable[[int, Sample
 
         return pose
 
-    passes = {"with_reference": with_reference, "without_reference": without_reference}
-    passes |= {CLEAN_RUN["without_reference"]: template, CLEAN_RUN["with_reference"]: reimaged_template}
-    return passes | {SHIFT_RUN.format(shift): shifted(shift) for shift in shifts}
+    if not measured.has_references:
+        return {"without_reference": (samples, without_reference)}
+    # Boards of one product share a reference, which is one good board however many are inspected with it.
+    good = list({sample.reference: sample for sample in samples}.values())
+    return {
+        "with_reference": (samples, with_reference),
+        "without_reference": (samples, without_reference),
+        CLEAN_RUN["without_reference"]: (good, template),
+        CLEAN_RUN["with_reference"]: (good, reimaged_template),
+    } | {SHIFT_RUN.format(shift): (samples, shifted(shift)) for shift in shifts}
 
 
 def shift_picture(picture: Pixels, shift_px: int, turn: int) -> Pixels:
@@ -194,13 +218,15 @@ def shift_picture(picture: Pixels, shift_px: int, turn: int) -> Pixels:
 
 
 def _inspect_all(
-    inspector: Inspector, samples: list[Sample], pose: Callable[[int, Sample], Posed], *, label: str
+    inspector: Inspector, samples: Sequence[Sample], pose: Callable[[int, Sample], Posed], *, label: str
 ) -> Run:
     detections, errors, timings = [], [], []
     for number, sample in track(enumerate(samples), total=len(samples), label=label):
         image, reference, intake = pose(number, sample)
         result = inspector.inspect(image, reference=reference, min_score=MIN_SCORE, intake=intake)
-        detections.append(as_detections(result))
+        ignored = sample.is_ignored
+        counted = Truths(sample.boxes[~ignored], np.zeros(np.count_nonzero(~ignored), np.int64))
+        detections.append(leave_out_ignored(as_detections(result), counted, sample.boxes[ignored]))
         errors.append(result.verdict is Verdict.ERROR)
         timings.append(result.timings_ms)
     stages = dict.fromkeys(stage for timing in timings for stage in timing)
@@ -212,5 +238,5 @@ def _inspect_all(
 
 
 def _read_reference(sample: Sample) -> Pixels:
-    assert sample.reference is not None  # every DeepPCB pair has a template
+    assert sample.reference is not None
     return read_image(sample.reference)[0]

@@ -25,8 +25,6 @@ from inspect_vit.matching import (
 from inspect_vit.thresholds import best_f_point, operating_point
 from training.intervals import clopper_pearson, upper_bound
 
-PX_PER_MM = 48.0
-"""DeepPCB's scale."""
 PANEL_SIDE_MM2 = 18 * 24 * 25.4**2
 """One side of an 18 x 24 inch panel."""
 MATCHINGS: Mapping[str, Matching] = {"shipped": "shipped", "same_class": "same-class"}
@@ -126,11 +124,12 @@ def proportion(count: int, n: int) -> dict[str, Any]:
     return {"value": count / n if n else float("nan"), "count": count, "n": n, "low": low, "high": high}
 
 
-def false_calls(matches: Matches, *, total_px: int, px_per_mm: float = PX_PER_MM) -> dict[str, Any]:
+def false_calls(matches: Matches, *, total_px: int, px_per_mm: float) -> dict[str, Any]:
     """Calls that share no area with any truth (IoU 0), per image, panel side and square metre.
 
     Args:
         total_px: pixels of all images together.
+        px_per_mm: NaN where it is not known, and so are the figures per area.
     """
     count = int(np.count_nonzero(matches.outside))
     area_mm2 = total_px / px_per_mm**2

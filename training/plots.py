@@ -23,8 +23,9 @@ def draw_plots(report: dict[str, Any], record: Record, out: Path) -> list[Path]:
     figures = {
         "precision_recall.png": _precision_recall(report, record),
         "misses_false_calls.png": _misses_false_calls(report, record),
-        "recall_by_size.png": _recall_by_size(report),
     }
+    if (record.true_sizes_px >= 0).any():
+        figures["recall_by_size.png"] = _recall_by_size(report)
     for name, figure in figures.items():
         figure.savefig(out / name, dpi=110)
     return [out / name for name in figures]
@@ -122,4 +123,4 @@ def _recall_by_size(report: dict[str, Any]) -> Figure:
 
 def _caption(report: dict[str, Any]) -> str:
     model, data = report["model"], report["data"]
-    return f"{model['name']} {model['version']}, DeepPCB {data['split']}, {data['images']} images"
+    return f"{model['name']} {model['version']}, {data['set']}, {data['split']}, {data['images']} images"

@@ -15,6 +15,7 @@ from inspect_vit.matching import BoolArray, Detections, Matches, Truths, match_i
 from inspect_vit.thresholds import operating_point
 from training.formats.deeppcb import TEST_ONLY_GROUPS
 from training.intervals import bootstrap_ap
+from training.measured_set import DEEPPCB
 from training.metrics import deployed_detections, false_calls, misses, proportion, summarise
 from training.record import Record, Run
 from training.true_size import OPENINGS
@@ -25,6 +26,10 @@ CLEAN_RUN = {"with_reference": "reimaged_templates", "without_reference": "templ
 template against itself would prove nothing."""
 SHIFT_RUN = "reference_shifted_{}px"
 RECALL_TARGETS = (0.95, 0.98)
+OUTSIDE_TARGETS = (1.0, 0.1)
+"""Calls outside every true box, per picture, that an operator may be asked to bear."""
+MAX_BOARDS = 40
+"""Sets of more board groups are not reported group by group."""
 SIZE_BUCKETS = (("nothing left", 0, 0), ("<= 8 px", 1, 8), ("9-12 px", 9, 12), ("13-16 px", 13, 16))
 """(name, smallest, largest) true size in px; the larger ones are a bucket of their own."""
 
@@ -35,12 +40,13 @@ def build_report(record: Record) -> dict[str, Any]:
         "command": record.command,
         "model": record.model,
         "data": {
-            "set": "DeepPCB",
+            "set": record.data_set,
             "split": record.split,
             "images": len(record.images),
             "split_images": record.split_size,
             "defects": sum(len(truths) for truths in record.truths),
             "total_px": int(record.sizes_px.prod(axis=1).sum()),
+            "px_per_mm": record.px_per_mm,
             "seed": record.seed,
         },
         "thresholds": record.thresholds,
@@ -59,7 +65,7 @@ def _mode_report(record: Record, mode: str) -> dict[str, Any]:
         "misses": misses(deployed),
         "operating_points": _operating_points(record, mode),
         "recall_by_true_size": _recall_by_true_size(record, deployed),
-        "boards": _seen_and_unseen(record, mode),
+        "boards": _boards(record, mode),
         "error_verdicts": int(run.errors.sum()),
         "timings_ms": _timings(run),
     }
@@ -83,9 +89,19 @@ def _operating_points(record: Record, mode: str) -> list[dict[str, Any]]:
         if limit is None:
             points.append({"name": name, "reached": False})
         else:
-            kept = ([d.select(d.scores >= limit) for d in some] for some in (calls, clean))
-            points.append(_operating_point(record, name, limit, *kept))
+            points.append(_shared_point(record, name, limit, calls, clean))
+    for target in OUTSIDE_TARGETS:
+        limit = threshold_at_outside(matches, target)
+        points.append(_shared_point(record, f"outside <= {target:g} per image", limit, calls, clean))
     return points
+
+
+def _shared_point(
+    record: Record, name: str, limit: float, calls: list[Detections], clean: list[Detections]
+) -> dict[str, Any]:
+    """One threshold for all classes."""
+    kept = ([d.select(d.scores >= limit) for d in some] for some in (calls, clean))
+    return _operating_point(record, name, limit, *kept)
 
 
 def _operating_point(
@@ -99,7 +115,8 @@ def _operating_point(
         "reached": True,
         **asdict(operating_point(matches, 0.0)),
         "threshold": threshold,
-        "outside": false_calls(matches, total_px=int(record.sizes_px.prod(axis=1).sum())),
+        "found": proportion(int(np.count_nonzero(matches.found())), matches.num_truths),
+        "outside": _false_calls(record, matches, slice(None)),
         "outside_per_class": dict(zip(record.class_names, per_class.tolist(), strict=True)),
         "clean_boards_flagged": proportion(sum(len(d) > 0 for d in clean), len(clean)),
     }
@@ -111,6 +128,23 @@ def threshold_at_recall(matches: Matches, target: float) -> float | None:
         return None
     reached = np.flatnonzero(np.cumsum(matches.correct) >= target * matches.num_truths)
     return float(matches.scores[reached[0]]) if len(reached) else None
+
+
+def threshold_at_outside(matches: Matches, per_image: float) -> float:
+    """The lowest score threshold at which calls outside every box are at most that many per image."""
+    outside = np.cumsum(matches.outside)
+    # Calls of equal score are accepted together or not at all.
+    last_of_score = np.append(matches.scores[1:] < matches.scores[:-1], True)[: len(outside)]
+    allowed = np.flatnonzero(last_of_score & (outside <= per_image * matches.num_images))
+    return float(matches.scores[allowed[-1]]) if len(allowed) else float("inf")
+
+
+def _false_calls(record: Record, matches: Matches, images: Any) -> dict[str, Any]:
+    return false_calls(
+        matches,
+        total_px=int(record.sizes_px[images].prod(axis=1).sum()),
+        px_per_mm=float("nan") if record.px_per_mm is None else record.px_per_mm,
+    )
 
 
 def _recall_by_true_size(record: Record, deployed: Matches) -> dict[str, list[dict[str, Any]]]:
@@ -143,15 +177,21 @@ def _share(hit: BoolArray, inside: BoolArray) -> dict[str, Any]:
     return proportion(int(np.count_nonzero(hit & inside)), int(np.count_nonzero(inside)))
 
 
-def _seen_and_unseen(record: Record, mode: str) -> dict[str, dict[str, Any]]:
-    """Boards whose group the training split holds, and boards whose group it does not."""
-    if record.split != "test":
-        return {}
-    unseen = np.array([group in TEST_ONLY_GROUPS for group in record.groups])
-    return {
-        name: _main_figures(record, mode, record.runs[mode], np.flatnonzero(chosen))
-        for name, chosen in (("seen", ~unseen), ("unseen", unseen))
-    }
+def _boards(record: Record, mode: str) -> dict[str, dict[str, Any]]:
+    """The main figures by board group; of DeepPCB by whether the training split holds the group."""
+    groups = np.array(record.groups)
+    if record.data_set == DEEPPCB:
+        if record.split != "test":
+            return {}
+        unseen = np.isin(groups, list(TEST_ONLY_GROUPS))
+        parts = {"seen": ~unseen, "unseen": unseen}
+    else:
+        names = sorted(set(record.groups) - {""})
+        if not 2 <= len(names) <= MAX_BOARDS:
+            return {}
+        parts = {name: groups == name for name in names}
+    run = record.runs[mode]
+    return {name: _main_figures(record, mode, run, np.flatnonzero(chosen)) for name, chosen in parts.items()}
 
 
 def _main_figures(record: Record, mode: str, run: Run, images: Sequence[int] | Any) -> dict[str, Any]:
@@ -168,7 +208,7 @@ def _main_figures(record: Record, mode: str, run: Run, images: Sequence[int] | A
         "mean_ap": quality["shipped"]["mean_ap"],
         "same_class_mean_ap": quality["same_class"]["mean_ap"],
         "f_score": quality["shipped"]["deployed"]["f_score"],
-        "outside": false_calls(deployed, total_px=int(record.sizes_px[images].prod(axis=1).sum())),
+        "outside": _false_calls(record, deployed, images),
         "absent_classes": quality["absent_classes"],
     }
 

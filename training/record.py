@@ -14,13 +14,25 @@ from numpy.typing import NDArray
 from inspect_vit.errors import ConfigError
 from inspect_vit.matching import BoolArray, Detections, Truths
 
-FORMAT = 1
-_META = ("model", "class_names", "thresholds", "split", "split_size", "seed", "command", "images", "groups")
+FORMAT = 2
+_META = (
+    "model",
+    "class_names",
+    "thresholds",
+    "data_set",
+    "px_per_mm",
+    "split",
+    "split_size",
+    "seed",
+    "command",
+    "images",
+    "groups",
+)
 
 
 @dataclass(frozen=True)
 class Run:
-    """One pass over I pictures."""
+    """One pass over I pictures, or over the golden references alone."""
 
     detections: list[Detections]
     errors: BoolArray
@@ -38,6 +50,10 @@ class Record:
     class_names: tuple[str, ...]
     thresholds: dict[str, dict[str, float]]
     """{"with_reference", "without_reference"}: score threshold of each class."""
+    data_set: str
+    """Name of the labelled set."""
+    px_per_mm: float | None
+    """Scale of its pictures; None where it is not known."""
     split: str
     split_size: int
     """Pictures in the whole split, of which I were inspected."""
@@ -51,14 +67,15 @@ class Record:
     sizes_px: NDArray[np.int64]
     """(I, 2) height and width."""
     true_sizes_px: NDArray[np.int64]
-    """(T, 2) true size of each defect of all pictures, after a 2x2 and a 3x3 opening; 0: nothing left."""
+    """(T, 2) true size of each defect of all pictures, after a 2x2 and a 3x3 opening; 0: nothing left,
+    -1: no reference to tell it by."""
     runs: dict[str, Run] = field(default_factory=dict)
 
     def describes_same_work(self, other: Record) -> bool:
         """Whether the runs of one may stand in the other: model, pictures and seed agree."""
         return all(
             getattr(self, name) == getattr(other, name)
-            for name in ("model", "thresholds", "split", "seed", "images")
+            for name in ("model", "thresholds", "data_set", "split", "seed", "images")
         )
 
 

@@ -1,7 +1,8 @@
 """A second picture of the same good board: what a line sees when it inspects a board without a defect.
 
-Made for binary pictures as DeepPCB's. Of the two pixels along an edge, 17 to 42 % differ in a pair there
-(deciles of the test pairs, in register to the pixel, away from defects); 17 to 32 % do here.
+Binary scans as DeepPCB's get their edges redrawn. Of the two pixels along an edge, 17 to 42 % differ in a
+pair there (deciles of the test pairs, in register to the pixel, away from defects); 17 to 32 % do here.
+Photographs are taken again by training/camera.py.
 """
 
 from __future__ import annotations
@@ -9,6 +10,10 @@ from __future__ import annotations
 import cv2
 import numpy as np
 from numpy.typing import NDArray
+
+from inspect_vit.intake import is_binary_scan
+from training.camera import retake
+from training.imaging import Warp
 
 SHIFT_PX = (1.0, 3.0)
 EDGE_OFFSET_PX = 0.75
@@ -23,17 +28,22 @@ _MAX_OFFSET = 100.0
 
 
 def reimage(picture: NDArray[np.uint8], rng: np.random.Generator) -> tuple[NDArray[np.uint8], float]:
-    """Take the picture again: moved by 1 to 3 px, its edges redrawn with noise, blurred a little, JPEG.
+    """Take the picture again: moved by 1 to 3 px, imaged anew, JPEG.
 
     Args:
-        picture: (H, W, 3), 0..255.
+        picture: (H, W, 3) RGB, 0..255.
 
     Returns:
-        The new picture, (H, W, 3) grey in all channels, and the length of the shift in px.
+        The new picture, (H, W, 3), a scan grey in all channels, and the length of the shift in px.
     """
     height, width = picture.shape[:2]
-    grey = cv2.cvtColor(picture, cv2.COLOR_RGB2GRAY).astype(np.float32)
     shift, angle = rng.uniform(*SHIFT_PX), rng.uniform(0.0, 2.0 * np.pi)
+    eight_bit = np.asarray(cv2.cvtColor(picture, cv2.COLOR_RGB2GRAY), np.uint8)
+    if not is_binary_scan(np.bincount(eight_bit.ravel(), minlength=256) / eight_bit.size):
+        columns, rows = np.meshgrid(np.arange(width, dtype=np.float32), np.arange(height, dtype=np.float32))
+        off_x, off_y = np.float32(shift * np.cos(angle)), np.float32(shift * np.sin(angle))
+        return retake(picture, rng, Warp(columns - off_x, rows - off_y)), float(shift)
+    grey = eight_bit.astype(np.float32)
     move = np.array([[1, 0, shift * np.cos(angle)], [0, 1, shift * np.sin(angle)]], np.float32)
     moved = cv2.warpAffine(grey, move, (width, height), borderMode=cv2.BORDER_REPLICATE)
     soft = cv2.GaussianBlur(moved, (0, 0), _EDGE_BLUR_PX)

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from training.metrics import PANEL_SIDE_MM2, PX_PER_MM
+from training.measured_set import DEEPPCB
+from training.metrics import PANEL_SIDE_MM2
 from training.plots import TITLES
 
 METHOD = """## How it is measured
@@ -54,11 +55,12 @@ def _head(report: dict[str, Any]) -> str:
     errors = sum(measured["error_verdicts"] for measured in report["modes"].values())
     lines = [
         f"# Evaluation of {model['name']} {model['version']}",
-        f"DeepPCB, split {data['split']}: {data['images']} images ({whole}) with {data['defects']} defects, "
-        f"random seed {data['seed']}. Checkpoint of {model['created']}, revision "
+        f"{data['set']}, split {data['split']}: {data['images']} images ({whole}) with {data['defects']} "
+        f"defects, random seed {data['seed']}. Checkpoint of {model['created']}, revision "
         f"{model['git_revision'] or 'unknown'}.",
-        f"```sh\n{report['command']}\n```",
     ]
+    if report["command"]:
+        lines.append(f"```sh\n{report['command']}\n```")
     if errors:
         lines.append(
             f"**{errors} inspections ended in verdict ERROR**; their boards count as boards without a call."
@@ -132,6 +134,7 @@ def _operating_points(report: dict[str, Any]) -> str:
         "point",
         "threshold",
         "recall",
+        "found, any class",
         "precision",
         "F",
         "calls outside every box",
@@ -144,7 +147,7 @@ def _operating_points(report: dict[str, Any]) -> str:
     for mode, measured in report["modes"].items():
         for point in measured["operating_points"]:
             if not point["reached"]:
-                rows.append([TITLES[mode], point["name"], "not reached", *["-"] * 8])
+                rows.append([TITLES[mode], point["name"], "not reached", *["-"] * 9])
                 continue
             outside, limit = point["outside"], point["threshold"]
             shown = sorted(set(limit.values())) if isinstance(limit, dict) else [limit]
@@ -154,23 +157,30 @@ def _operating_points(report: dict[str, Any]) -> str:
                     point["name"],
                     " to ".join(_number(v) for v in {shown[0], shown[-1]}),
                     _number(point["recall"]),
+                    _number(point["found"]["value"]),
                     _number(point["precision"]),
                     _number(point["f_score"]),
                     f"{outside['count']} in {outside['images']} images",
                     _number(outside["per_image"]),
-                    f"{outside['per_panel_side']:.1f}",
-                    f"{outside['per_m2']:.1f}",
+                    _tenths(outside["per_panel_side"]),
+                    _tenths(outside["per_m2"]),
                     _share(point["clean_boards_flagged"]),
                 ]
             )
-    area_cm2 = report["data"]["total_px"] / PX_PER_MM**2 / 100
-    note = (
-        "A call is outside when it shares no area with any true box (IoU 0). The images cover "
-        f"{area_cm2:.1f} cm2 at {PX_PER_MM:.0f} px per mm; a panel side is 18 x 24 inch, "
-        f"{PANEL_SIDE_MM2 / 100:.0f} cm2. Good boards: without reference, the templates of the split; with "
-        "reference, those templates taken again (moved by 1 to 3 px, edges redrawn with noise, blurred a "
-        "little, JPEG), against their originals."
-    )
+    data = report["data"]
+    note = "A call is outside when it shares no area with any true box (IoU 0). "
+    if data["px_per_mm"]:
+        area_cm2 = data["total_px"] / data["px_per_mm"] ** 2 / 100
+        note += (
+            f"The images cover {area_cm2:.1f} cm2 at {data['px_per_mm']:g} px per mm; a panel side is "
+            f"18 x 24 inch, {PANEL_SIDE_MM2 / 100:.0f} cm2. "
+        )
+    if "with_reference" in report["modes"]:
+        note += (
+            "Good boards: without reference, the golden references of the set; with reference, those taken "
+            "again against their originals (moved by 1 to 3 px, JPEG; scans with edges redrawn by noise and "
+            "a little blur, photographs in other light with noise)."
+        )
     return "## False calls\n\n" + _table(header, rows) + "\n\n" + note
 
 
@@ -190,6 +200,10 @@ def _misses(report: dict[str, Any]) -> str:
 
 
 def _sizes(report: dict[str, Any]) -> str:
+    measured_modes = list(report["modes"].values())
+    sizes = measured_modes[0]["recall_by_true_size"].values() if measured_modes else ()
+    if not any(row["recall"]["n"] for rows in sizes for row in rows):
+        return ""
     tables = []
     for opening in ("opening_2x2", "opening_3x3"):
         header = ["true size", "n"]
@@ -209,7 +223,7 @@ def _sizes(report: dict[str, Any]) -> str:
 
 def _boards(report: dict[str, Any]) -> str:
     parts = [
-        (TITLES[mode], f"{name} boards", boards)
+        (TITLES[mode], name, boards)
         for mode, measured in report["modes"].items()
         for name, boards in measured["boards"].items()
         if boards["images"]
@@ -217,10 +231,12 @@ def _boards(report: dict[str, Any]) -> str:
     if not parts:
         return ""
     header = ["mode", "boards", *MAIN_HEADER]
+    rows = [[title, name, *_main_row(boards)] for title, name, boards in parts]
+    if report["data"]["set"] != DEEPPCB:
+        return "## Board by board\n\n" + _table(header, rows)
     note = (
         "Unseen: boards of groups 12000, 12100, 12300 and 90100, of which the training split has no picture."
     )
-    rows = [[title, name, *_main_row(boards)] for title, name, boards in parts]
     return "## Seen and unseen boards\n\n" + _table(header, rows) + "\n\n" + note
 
 
@@ -276,6 +292,10 @@ def _at(tree: Any, path: Iterable[str]) -> float:
 
 def _number(value: float) -> str:
     return f"{value:.4f}" if math.isfinite(value) else "-"
+
+
+def _tenths(value: float) -> str:
+    return f"{value:.1f}" if math.isfinite(value) else "-"
 
 
 def _interval(share: dict[str, Any]) -> str:

@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 
 OPENINGS = (2, 3)
 """Sides, in px, of the openings under which a size is given: they drop the jitter of edges."""
+UNKNOWN_SIZE = (-1, -1)
+"""Of a defect whose board has no reference to compare with."""
 _COPPER_ABOVE = 127
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,7 @@ from inspect_vit.inspector import Inspector
 from inspect_vit.matching import as_detections
 from training.evaluate import MIN_SCORE, RECORD_NAME, evaluate_checkpoint, shift_picture
 from training.formats.deeppcb import CLASS_NAMES
+from training.measured_set import parse_renames
 from training.record import load_record
 
 
@@ -72,7 +74,11 @@ def evaluation(
 ) -> tuple[dict[str, Any], Path]:
     """The report of an evaluation that was not interrupted, and its folder."""
     out = tmp_path_factory.mktemp("evaluation")
-    return evaluate_checkpoint(talkative_checkpoint, small_set, out=out, shifts=[3], device="cpu"), out
+    command = ["inspect-vit", "evaluate", "--data", "my set", "--shift", "3"]
+    report = evaluate_checkpoint(
+        talkative_checkpoint, small_set, out=out, shifts=[3], device="cpu", command=command
+    )
+    return report, out
 
 
 def test_a_whole_evaluation_counts_what_the_inspector_says(
@@ -105,7 +111,8 @@ def test_a_whole_evaluation_counts_what_the_inspector_says(
         np.testing.assert_allclose(found.scores, expected.scores, atol=1e-5)
         np.testing.assert_array_equal(found.labels, expected.labels)
     assert report["modes"]["with_reference"]["timings_ms"]["total"]["n"] == 3
-    assert f"--data {small_set} --out {out} --split test --seed 0 --shift 3" in report["command"]
+    assert report["command"] == "inspect-vit evaluate --data 'my set' --shift 3"
+    assert report["command"] in (out / "report.md").read_text()
 
 
 def test_an_interrupted_evaluation_goes_on_with_the_next_pass(
@@ -149,14 +156,13 @@ def test_limit_takes_pairs_evenly_and_progress_is_told_in_plain_lines(
     report = evaluate_checkpoint(talkative_checkpoint, small_set, out=tmp_path, limit=2, device="cpu")
     assert load_record(tmp_path / RECORD_NAME).groups == ("00041", "12100")
     assert (report["data"]["images"], report["data"]["split_images"]) == (2, 3)
-    assert "--limit 2" in report["command"]
     printed = capsys.readouterr()
     assert "with reference: 2/2" in printed.err
     assert printed.out == ""
 
 
 def test_impossible_options_are_refused(talkative_checkpoint: Path, small_set: Path, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="limit 4: the split has 3 pairs"):
+    with pytest.raises(ConfigError, match="limit 4: the split has 3 pictures"):
         evaluate_checkpoint(talkative_checkpoint, small_set, out=tmp_path, limit=4)
     with pytest.raises(ConfigError, match="shifts \\[0\\]"):
         evaluate_checkpoint(talkative_checkpoint, small_set, out=tmp_path, shifts=[0])
@@ -180,3 +186,92 @@ def test_a_class_that_the_checkpoint_does_not_know_is_named(
     )
     with pytest.raises(ConfigError, match="the labels hold classes open that the checkpoint does not know"):
         evaluate_checkpoint(renamed, small_set, out=tmp_path / "out", device="cpu")
+
+
+@pytest.fixture
+def photographs(tmp_path: Path) -> Path:
+    """A COCO set: two boards share a golden reference, classes are spelt in the set's own way."""
+    root = tmp_path / "photos"
+    root.mkdir()
+    ramp = np.linspace(40, 200, 128).astype(np.uint8)
+    template = np.repeat(np.tile(ramp, (128, 1))[..., None], 3, axis=2)
+    template[:, ::16] = 20
+    cv2.imwrite(str(root / "golden.png"), template)
+    images, annotations = [], []
+    for number in (1, 2):
+        board = template.copy()
+        board[40 * number : 40 * number + 12, 50:62] = 255
+        cv2.imwrite(str(root / f"{number}.png"), board)
+        image = {
+            "id": number,
+            "file_name": f"{number}.png",
+            "width": 128,
+            "height": 128,
+            "group": f"lot {number}",
+        }
+        images.append(image | {"reference": "golden.png"})
+        box = [48, 40 * number - 2, 16, 16]
+        annotations.append(
+            {"id": number, "image_id": number, "category_id": number, "bbox": box, "area": 256}
+        )
+    annotations.append(annotations[0] | {"id": 3, "bbox": [0, 0, 40, 128], "iscrowd": 1})
+    categories = [{"id": 1, "name": "Open_Circuit"}, {"id": 2, "name": "Pin hole"}]
+    content = {"images": images, "annotations": annotations, "categories": categories}
+    (root / "annotations.coco.json").write_text(json.dumps(content))
+    return root
+
+
+def test_a_set_in_another_format_is_measured_under_the_checkpoints_names(
+    talkative_checkpoint: Path, photographs: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    rename = {"Open_Circuit": "open"}
+    report = evaluate_checkpoint(talkative_checkpoint, photographs, out=out, rename=rename, device="cpu")
+    record = load_record(out / RECORD_NAME)
+    assert [truths.labels.tolist() for truths in record.truths] == [
+        [CLASS_NAMES.index("open")], [CLASS_NAMES.index("pin-hole")],
+    ]  # fmt: skip
+    # One golden reference is one good board, and an ignored area neither truth nor false call.
+    assert len(record.runs["templates"].detections) == len(record.runs["reimaged_templates"].detections) == 1
+    inside = [box[2] <= 40 for box in record.runs["with_reference"].detections[0].boxes]
+    assert not any(inside)
+    assert set(report["modes"]["with_reference"]["boards"]) == {"lot 1", "lot 2"}
+    assert math.isnan(report["modes"]["with_reference"]["operating_points"][0]["outside"]["per_m2"])
+    page = (out / "report.md").read_text()
+    assert "photos (coco), split all: 2 images" in page
+    assert "DeepPCB" not in page.split("## How it is measured")[0]
+    assert "nan" not in page
+
+
+def test_a_set_without_references_is_measured_without_them(
+    talkative_checkpoint: Path, photographs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    labels = photographs / "annotations.coco.json"
+    content = json.loads(labels.read_text())
+    for image in content["images"]:
+        del image["reference"]
+    labels.write_text(json.dumps(content))
+    rename = {"Open_Circuit": "open"}
+    report = evaluate_checkpoint(
+        talkative_checkpoint, photographs, out=tmp_path / "out", rename=rename, device="cpu"
+    )
+    assert list(report["modes"]) == ["without_reference"]
+    assert "2 of 2 pictures have no reference" in capsys.readouterr().err
+    assert "Recall by true size" not in (tmp_path / "out" / "report.md").read_text()
+    with pytest.raises(ConfigError, match="need a reference for every picture"):
+        evaluate_checkpoint(
+            talkative_checkpoint, photographs, out=tmp_path / "no", rename=rename, shifts=[1], device="cpu"
+        )
+
+
+def test_class_names_that_do_not_fit_are_answered_with_the_way_out(
+    talkative_checkpoint: Path, photographs: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigError, match="--rename Open_Circuit=CLASS says which one is meant"):
+        evaluate_checkpoint(talkative_checkpoint, photographs, out=tmp_path / "out", device="cpu")
+    with pytest.raises(ConfigError, match="no defect of the set is of class gap, which --rename names"):
+        evaluate_checkpoint(
+            talkative_checkpoint, photographs, out=tmp_path / "out", rename={"gap": "open"}, device="cpu"
+        )
+    with pytest.raises(ConfigError, match="rename 'open'; wanted CLASS_OF_THE_SET=CLASS_OF_THE_CHECKPOINT"):
+        parse_renames(["open"])

@@ -137,7 +137,7 @@ def interpolated_ap(matches, label: int) -> float:
 def test_false_calls_per_image_panel_side_and_square_metre() -> None:
     calls = [detections((FAR, 0.9, A), (FAR, 0.8, B)), detections((LEFT, 0.9, A)), detections(), detections()]
     labelled = [truths((LEFT, A)), truths((LEFT, A)), truths(), truths()]
-    report = false_calls(match_images(calls, labelled), total_px=4 * 640 * 640)
+    report = false_calls(match_images(calls, labelled), total_px=4 * 640 * 640, px_per_mm=48.0)
     assert (report["count"], report["images"], report["per_image"]) == (2, 4, 0.5)
     assert (report["images_with"]["count"], report["images_with"]["n"]) == (1, 4)
     # 640 px are 13.333 mm, so an image is 177.78 mm2; a panel side of 457.2 x 609.6 mm holds 1567.74 of them.

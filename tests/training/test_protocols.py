@@ -53,6 +53,8 @@ def record() -> Record:
             "with_reference": {"a": 0.5, "b": 0.5, "c": 0.5},
             "without_reference": {"a": 0.5, "b": 0.95, "c": 0.5},
         },
+        data_set="DeepPCB",
+        px_per_mm=48.0,
         split="test",
         split_size=500,
         seed=0,
@@ -90,7 +92,12 @@ def test_report_of_the_hand_made_record(record: Record) -> None:
     assert (point["outside"]["count"], point["outside_per_class"]) == (1, {"a": 0, "b": 1, "c": 0})
     assert point["clean_boards_flagged"]["count"] == 0
     assert alone["operating_points"][0]["clean_boards_flagged"]["count"] == 1
-    assert [p["reached"] for p in aided["operating_points"]] == [True, False, False]
+    assert [p["reached"] for p in aided["operating_points"]] == [True, False, False, True, True]
+    # Two pictures: two calls outside are one per picture, one is more than a tenth.
+    bearable, strict = aided["operating_points"][3:]
+    assert (bearable["outside"]["count"], bearable["threshold"]) == (2, pytest.approx(0.3))
+    assert (bearable["found"]["count"], bearable["true_positives"]) == (4, 3)
+    assert (strict["outside"]["count"], strict["threshold"]) == (0, pytest.approx(0.6))
 
 
 def test_recall_by_true_size_parts_the_defects_under_each_opening(record: Record) -> None:

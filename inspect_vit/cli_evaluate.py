@@ -1,0 +1,93 @@
+"""`inspect-vit evaluate`: measure a checkpoint. Heavy parts are imported where they are used."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from inspect_vit.cli_data import FormatOption, GroupsOption, ReferencesOption
+from inspect_vit.console import say
+
+
+def evaluate(
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(help="Model file (.safetensors). Default: the one shipped with the package."),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of the set; of DeepPCB the one that holds PCBData/. "
+            "Default: deeppcb under $INSPECT_VIT_DATA."
+        ),
+    ] = None,
+    out: Annotated[
+        Path, typer.Option(help="Folder for the report (JSON, Markdown, plots); made if missing.")
+    ] = Path("report"),
+    format: FormatOption = "auto",
+    references: ReferencesOption = None,
+    groups: GroupsOption = None,
+    rename: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="OLD=NEW",
+            help="The set's class OLD is the checkpoint's class NEW. Case, spaces, - and _ never matter. "
+            "May be repeated.",
+        ),
+    ] = None,
+    px_per_mm: Annotated[
+        float | None,
+        typer.Option(
+            min=0.001,
+            help="Scale of the pictures, for false calls per area. Default: DeepPCB's, else unknown.",
+        ),
+    ] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(min=1, help="Inspect this many pictures, evenly spaced. Default: all of the split."),
+    ] = None,
+    split: Annotated[
+        str | None,
+        typer.Option(
+            help="Part of the set, as it names it. Default: test for DeepPCB (trainval holds what "
+            "deeppcb-nano was trained on), everything for other sets."
+        ),
+    ] = None,
+    shift: Annotated[
+        list[int] | None,
+        typer.Option(min=1, help="Measure again with the reference moved by this many px. May be repeated."),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of re-imaged references and confidence intervals.")] = 0,
+    device: Annotated[
+        str,
+        typer.Option(help="Where the model runs: auto (CUDA if there is one, else CPU), cpu, cuda, cuda:N."),
+    ] = "auto",
+) -> None:
+    """Measure a checkpoint on a labelled data set: AP, recall, escapes and false calls."""
+    from inspect_vit.checkpoint import default_checkpoint
+    from training.evaluate import evaluate_checkpoint
+    from training.formats.references import parse_groups, parse_references
+    from training.measured_set import parse_renames
+
+    evaluate_checkpoint(
+        checkpoint or default_checkpoint(),
+        data or Path(os.environ.get("INSPECT_VIT_DATA", ".")) / "deeppcb",
+        out=out,
+        format=format,
+        references=None if references is None else parse_references(references),
+        groups=None if groups is None else parse_groups(groups),
+        rename=parse_renames(rename or []),
+        px_per_mm=px_per_mm,
+        limit=limit,
+        split=split,
+        shifts=tuple(shift or ()),
+        device=device,
+        seed=seed,
+        command=[Path(sys.argv[0]).name, *sys.argv[1:]],
+    )
+    print((out / "report.md").read_text(encoding="utf-8"))
+    say(f"wrote {out / 'report.md'}, {out / 'report.json'} and plots")

@@ -1,0 +1,132 @@
+"""The labelled set that an evaluation measures on, its classes named as the checkpoint names them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from inspect_vit.console import say
+from inspect_vit.errors import ConfigError
+from inspect_vit.results import Sample
+from training.formats.deeppcb import SPLITS, Split, read_deeppcb
+from training.formats.references import GroupRule, ReferenceRule
+from training.formats.registry import detect_format, read_dataset
+
+DEEPPCB = "DeepPCB"
+DEEPPCB_PX_PER_MM = 48.0
+MAX_NAMED = 10
+
+
+@dataclass(frozen=True)
+class MeasuredSet:
+    """Samples whose labels are all classes of the checkpoint, but for ignored ones."""
+
+    name: str
+    split: str
+    """As the set calls it; "all" where every picture is measured."""
+    samples: tuple[Sample, ...]
+    px_per_mm: float | None
+    """None where it is not known: false calls per area are then left out."""
+
+    @property
+    def has_references(self) -> bool:
+        """Whether every picture has its golden reference."""
+        return all(sample.reference is not None for sample in self.samples)
+
+
+def read_measured_set(
+    root: Path,
+    class_names: Sequence[str],
+    *,
+    format: str = "auto",
+    references: ReferenceRule | None = None,
+    groups: GroupRule | None = None,
+    rename: Mapping[str, str] | None = None,
+    split: str | None = None,
+    px_per_mm: float | None = None,
+) -> MeasuredSet:
+    """Read a set in any format.
+
+    Args:
+        class_names: of the checkpoint. Case, spaces, hyphens and underscores do not matter: the set's
+            `Missing_hole` is the checkpoint's `missing-hole`.
+        rename: class of the set -> class of the checkpoint, for other differences.
+        split: part of the set. Default: DeepPCB's test split; of other sets, everything.
+
+    Raises:
+        ConfigError: nothing to measure on, a split that is not there, or a class that stays unknown.
+    """
+    name = detect_format(root) if format == "auto" else format
+    title: str
+    scale: float | None
+    if name == "deeppcb" and references is None and groups is None:
+        if split not in (None, *SPLITS):
+            raise ConfigError(f"DeepPCB has no split {split!r}; use one of {', '.join(SPLITS)}")
+        part: Split = "trainval" if split == "trainval" else "test"
+        samples, stated = read_deeppcb(root, part), str(part)
+        title, scale = DEEPPCB, px_per_mm or DEEPPCB_PX_PER_MM
+    else:
+        data = read_dataset(root, format=name, references=references, groups=groups)
+        for fault in data.faults[:MAX_NAMED]:
+            say(f"{fault.where}: {fault.message}")
+        if len(data.faults) > MAX_NAMED:
+            say(f"... and {len(data.faults) - MAX_NAMED} more faults; inspect-vit data check lists them")
+        stated = split or "all"
+        samples = [sample for sample in data.samples if split in (None, sample.split)]
+        title, scale = f"{root.resolve().name} ({name})", px_per_mm or None
+        if not samples:
+            found = sorted({sample.split for sample in data.samples} - {""})
+            wanted = f"; it states {', '.join(found) or 'no split'}" if split else ""
+            raise ConfigError(f"{root} has no picture{f' of split {split!r}' if split else ''}{wanted}")
+    names = _class_map(samples, class_names, rename or {})
+    renamed = tuple(
+        replace(sample, labels=tuple(names.get(label, label) for label in sample.labels))
+        for sample in samples
+    )
+    return MeasuredSet(title, stated, renamed, scale)
+
+
+def parse_renames(pairs: Sequence[str]) -> dict[str, str]:
+    """`open_circuit=open` and so on as a mapping.
+
+    Raises:
+        ConfigError: an entry without an equals sign or with an empty side.
+    """
+    renames = {}
+    for pair in pairs:
+        old, _, new = pair.partition("=")
+        if not old or not new:
+            raise ConfigError(f"rename {pair!r}; wanted CLASS_OF_THE_SET=CLASS_OF_THE_CHECKPOINT")
+        renames[old] = new
+    return renames
+
+
+def _class_map(
+    samples: Sequence[Sample], class_names: Sequence[str], rename: Mapping[str, str]
+) -> dict[str, str]:
+    """Class of the set -> class of the checkpoint, for every class that counts."""
+    by_key = {_key(name): name for name in class_names}
+    counted = {
+        label
+        for sample in samples
+        for label, is_ignored in zip(sample.labels, sample.is_ignored, strict=True)
+        if not is_ignored
+    }
+    if absent := set(rename) - counted:
+        raise ConfigError(
+            f"no defect of the set is of class {', '.join(sorted(absent))}, which --rename names; "
+            f"it has {', '.join(sorted(counted)) or 'none'}"
+        )
+    names = {label: by_key.get(_key(rename.get(label, label))) for label in counted}
+    if unknown := sorted(label for label, name in names.items() if name is None):
+        raise ConfigError(
+            f"the labels hold classes {', '.join(unknown)} that the checkpoint does not know; "
+            f"it knows {', '.join(class_names)}; --rename {unknown[0]}=CLASS says which one is meant"
+        )
+    return {label: name for label, name in names.items() if name is not None}
+
+
+def _key(name: str) -> str:
+    return re.sub(r"[\s_-]+", "", name).casefold()
