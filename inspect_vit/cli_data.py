@@ -120,10 +120,17 @@ def synthesise(
     px_per_mm: Annotated[
         tuple[float, float], typer.Option(help="Least and most px per mm of what is drawn from artwork.")
     ] = (48.0, 48.0),
+    margin: Annotated[
+        int,
+        typer.Option(
+            min=0, help="Boxes are this many px wider than the defect on each side; DeepPCB's are 10."
+        ),
+    ] = 10,
     seed: Annotated[int, typer.Option(help="The same seed and settings make the same pictures.")] = 0,
     workers: WorkersOption = None,
 ) -> None:
     """Make boards with defects whose class and pixels are exactly known."""
+    from training.pairs import DefectPlan
     from training.synthesise import synthesise as make
 
     made = make(
@@ -133,6 +140,7 @@ def synthesise(
         size=size,
         style=style,
         px_per_mm=px_per_mm,
+        plan=DefectPlan(margin_px=margin),
         seed=seed,
         workers=workers,
     )
