@@ -34,6 +34,8 @@ GroupsOption = Annotated[
         "Default: as the format says."
     ),
 ]
+KINDS = ("open", "short", "mousebite", "spur", "copper", "pin-hole", "missing-hole")
+"""Keys of training.defect_kinds.DEFECT_KINDS, which help must not import; a test holds them equal."""
 WorkersOption = Annotated[int | None, typer.Option(min=1, help="Processes. Default: one per core.")]
 
 
@@ -120,6 +122,28 @@ def synthesise(
     px_per_mm: Annotated[
         tuple[float, float], typer.Option(help="Least and most px per mm of what is drawn from artwork.")
     ] = (48.0, 48.0),
+    defects: Annotated[
+        tuple[int, int], typer.Option(help="Least and most defects on a board that is not good.")
+    ] = (4, 10),
+    defect_px: Annotated[
+        tuple[int, int], typer.Option(help="Least and most px of a defect's longer side.")
+    ] = (4, 64),
+    even_sizes: Annotated[
+        bool,
+        typer.Option(
+            "--even-sizes/--usual-sizes",
+            help="Sizes evenly spread over that range, in logarithm, or as usual for each class.",
+        ),
+    ] = False,
+    kind: Annotated[
+        list[str] | None,
+        typer.Option(
+            help=f"Class of defect to draw, one of {', '.join(KINDS)}. May be repeated. Default: all."
+        ),
+    ] = None,
+    good_share: Annotated[
+        float, typer.Option(min=0.0, max=1.0, help="Share of boards that get no defect.")
+    ] = 0.1,
     margin: Annotated[
         int,
         typer.Option(
@@ -133,6 +157,15 @@ def synthesise(
     from training.pairs import DefectPlan
     from training.synthesise import synthesise as make
 
+    plan = DefectPlan(
+        count=defects,
+        kinds=dict.fromkeys(kind or KINDS, 1.0),
+        size_px=defect_px,
+        even_sizes=even_sizes,
+        margin_px=margin,
+        good_share=good_share,
+    )
+
     made = make(
         out,
         count=count,
@@ -140,7 +173,7 @@ def synthesise(
         size=size,
         style=style,
         px_per_mm=px_per_mm,
-        plan=DefectPlan(margin_px=margin),
+        plan=plan,
         seed=seed,
         workers=workers,
     )

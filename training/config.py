@@ -97,6 +97,11 @@ class LossConfig(Frozen):
 class TrainConfig(Frozen):
     name: str = Field(min_length=1, description="name of the checkpoint")
     model: ModelConfig
+    init_from: Path | None = Field(
+        None,
+        description="checkpoint whose weights training starts from: the same network, classes by name; "
+        "default: from chance",
+    )
     data: DataConfig
     augment: AugmentConfig = AugmentConfig()
     optim: OptimConfig = OptimConfig()

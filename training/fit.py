@@ -18,7 +18,7 @@ from lightning_fabric import Fabric
 from torch.utils.data import DataLoader
 
 from inspect_vit.allocator import KEEP_FREED_MEMORY
-from inspect_vit.checkpoint import ReferenceMode, round_to_fp16, save_checkpoint
+from inspect_vit.checkpoint import ReferenceMode, read_metadata, round_to_fp16, save_checkpoint
 from inspect_vit.console import say
 from inspect_vit.errors import ConfigError, ImageError
 from inspect_vit.image_io import read_image
@@ -189,6 +189,9 @@ def _finish(
         "precision": precision,
         "pictures": {"training": len(training), "validation": len(validation)},
     } | ({"left_out": named} if named else {})
+    if config.init_from is not None:
+        start = read_metadata(config.init_from)
+        record["started_from"] = {"name": start.name, "version": start.version}
     common = {"name": config.name, "data_fingerprint": fingerprint(training), "git_revision": _git_revision()}
     modes: tuple[ReferenceMode, ReferenceMode] = ("with_reference", "without_reference")
     thresholds: dict[ReferenceMode, dict[str, float]] = {mode: dict.fromkeys(names, 0.5) for mode in modes}

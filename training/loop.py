@@ -21,6 +21,7 @@ from inspect_vit.results import Sample
 from training.config import TrainConfig
 from training.losses import total_loss
 from training.progress import track
+from training.warm_start import start_from
 
 LOWEST_SCORE = 0.02
 
@@ -37,9 +38,11 @@ class Trainee:
 
 
 def build_trainee(config: TrainConfig, *, total_steps: int) -> Trainee:
-    """Initial weights by the seed, AdamW with decay on weights only, cosine schedule with warm-up, EMA."""
+    """Weights by seed or checkpoint, AdamW with decay on weights only, cosine schedule, warm-up, EMA."""
     torch.manual_seed(config.seed)
     model = HierarchicalViT(config.model).to(memory_format=torch.channels_last)
+    if config.init_from is not None:
+        start_from(model, config.init_from)
     if config.checkpoint_activations:
         _recompute_activations(model)
     optim = config.optim
