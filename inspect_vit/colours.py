@@ -18,6 +18,8 @@ SILENT_BELOW = 0.25
 """Half a threshold: below it the overlay stays uncoloured, so a good board looks cold."""
 ATTENTION_RANGE = (0.25, 64.0)
 """Attention, in multiples of uniform, at the two ends of its logarithmic scale."""
+RELEVANCE_END = 1.0
+"""Relevance of a 4 px cell, in logits of the centre score, at the two ends of its scale."""
 GATE_POWER = 2.0
 """Shares are raised to this before colours are mixed: real ones lie close, plain mixes look alike."""
 
@@ -34,8 +36,21 @@ def _table(colormap: int) -> NDArray[np.uint8]:
     return np.asarray(cv2.applyColorMap(ramp, colormap)[0, :, ::-1], np.uint8)
 
 
+def _two_sided(
+    low: tuple[int, int, int], middle: tuple[int, int, int], high: tuple[int, int, int]
+) -> NDArray[np.uint8]:
+    """Straight in CIELAB from the middle to each end, so that equal steps look equal."""
+    points = np.array([[low, middle, high]], np.float32) / 255
+    lab = cv2.cvtColor(points, cv2.COLOR_RGB2LAB)[0]
+    at = np.linspace(-1, 1, 256)
+    ramp = np.stack([np.interp(at, [-1, 0, 1], channel) for channel in lab.T], axis=-1).astype(np.float32)
+    return np.asarray(np.rint(cv2.cvtColor(ramp[None], cv2.COLOR_LAB2RGB)[0] * 255).clip(0, 255), np.uint8)
+
+
 DEFECT_TABLE = _table(cv2.COLORMAP_PLASMA)
 ATTENTION_TABLE = _table(cv2.COLORMAP_VIRIDIS)
+RELEVANCE_TABLE = _two_sided((86, 180, 233), (30, 34, 42), (255, 176, 50))
+"""Sky blue speaks against a call, orange for it: the pair that every kind of colour-blindness keeps apart."""
 
 
 def defect_scale(
@@ -59,6 +74,11 @@ def attention_scale(attention: NDArray[np.float32]) -> NDArray[np.float32]:
     low, high = np.log2(ATTENTION_RANGE)
     clipped = np.clip(attention, *ATTENTION_RANGE)
     return np.asarray((np.log2(clipped) - low) / (high - low), np.float32)
+
+
+def relevance_scale(relevance: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Signed relevance in logits -> 0..1, straight, 0.5 at none, the ends at RELEVANCE_END either way."""
+    return np.asarray(0.5 + 0.5 * np.clip(relevance / RELEVANCE_END, -1, 1), np.float32)
 
 
 def gate_colour(shares: Mapping[str, NDArray[np.float32]]) -> NDArray[np.float32]:

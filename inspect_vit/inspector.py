@@ -68,11 +68,8 @@ class Inspector:
             ImageTooLargeError: more than MAX_PIXELS.
         """
         start = time.perf_counter()
-        check_picture(image, "image")
-        height, width = image.shape[:2]
-        if reference is not None:
-            _check_reference(reference, image)
         output = self._forward(image, reference, want_attention=False)
+        height, width = image.shape[:2]
         after_model = time.perf_counter()
         mode: ReferenceMode = "without_reference" if reference is None else "with_reference"
         thresholds = self.metadata.thresholds[mode]
@@ -113,11 +110,8 @@ class Inspector:
     ) -> dict[str, NDArray[np.float32]]:
         """Where attention goes at each level, {"4", "16", "32"}: (h, w), 1 where it is uniform.
 
-        Exact weights of the level's last block, mean over queries and heads. Raises as `inspect`.
-        """
-        check_picture(image, "image")
-        if reference is not None:
-            _check_reference(reference, image)
+        Exact weights of the level's last block, mean over queries and heads; `attribution.attention_heads`
+        has them by head, and for a defect or a point alone. Raises as `inspect`."""
         output = self._forward(image, reference, want_attention=True)
         assert output.attention is not None
         rows, columns = math.ceil(image.shape[0] / 4), math.ceil(image.shape[1] / 4)
@@ -132,11 +126,22 @@ class Inspector:
     def _forward(
         self, image: NDArray[np.uint8], reference: NDArray[np.uint8] | None, *, want_attention: bool
     ) -> ModelOutput:
+        output: ModelOutput = self.model(*self.tensors(image, reference), want_attention=want_attention)
+        return output
+
+    def tensors(
+        self, image: NDArray[np.uint8], reference: NDArray[np.uint8] | None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Pictures as the model's `forward` takes them: board, reference and whether there is one.
+
+        Raises as `inspect`.
+        """
+        check_picture(image, "image")
+        if reference is not None:
+            _check_reference(reference, image)
         board = self._tensor(image)
         other = torch.zeros_like(board) if reference is None else self._tensor(reference)
-        flag = torch.full((1,), float(reference is not None), device=self.device)
-        output: ModelOutput = self.model(board, other, flag, want_attention=want_attention)
-        return output
+        return board, other, torch.full((1,), float(reference is not None), device=self.device)
 
     def _tensor(self, picture: NDArray[np.uint8]) -> Tensor:
         """(H, W, 3) to (1, c, H', W') uint8, edges repeated up to multiples of the model's size."""

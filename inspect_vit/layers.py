@@ -83,18 +83,47 @@ class LevelAttention(nn.Module):
         projected: Tensor = self.w_o(out.transpose(1, 2).flatten(2))
         return projected
 
+    def attended(
+        self, x: Tensor, bias: Tensor | None, asked: Tensor | None = None, *, chunk: int = 1024
+    ) -> Tensor:
+        """What the asked queries attend to, by head: the sum over queries of their weight times their row.
+
+        Only rows of weight above 0 are computed, `chunk` at a time: memory is linear in N, cost in the rows.
+
+        Args:
+            x: (G, N, C).
+            asked: (G, N) weights >= 0 of the queries; None asks all with weight 1, and the answer is the
+                attention that each token receives.
+
+        Returns:
+            (G, N, H), at least float32; where all weights of a window are 1, uniform attention is 1.
+        """
+        windows, tokens = x.shape[:2]
+        dtype = torch.promote_types(x.dtype, torch.float32)
+        total = torch.zeros(windows, self.num_heads, tokens, device=x.device, dtype=dtype)
+        if asked is None:
+            q, k = self._project(x, self.w_q, self.w_k)
+            q, k = self.q_norm(q), self.k_norm(k)
+            for start in range(0, tokens, chunk):
+                rows = None if bias is None else bias[:, :, start : start + chunk]
+                total += attention_weights(q[:, :, start : start + chunk], k, bias=rows).sum(2)
+            return total.transpose(1, 2)
+        for window in asked.any(1).nonzero()[:, 0].tolist():
+            inside, weight = x[window : window + 1], asked[window].to(dtype)
+            k = self.k_norm(self._heads(self.w_k(inside)))
+            for queries in weight.nonzero()[:, 0].split(chunk):
+                q = self.q_norm(self._heads(self.w_q(inside[:, queries])))
+                rows = None if bias is None else bias[:, :, queries]
+                weights = attention_weights(q, k, bias=rows)[0].to(dtype)  # (H, n, N)
+                total[window] += torch.einsum("hnm,n->hm", weights, weight[queries])
+        return total.transpose(1, 2)
+
     def received(self, x: Tensor, bias: Tensor | None, *, chunk: int = 1024) -> Tensor:
         """Attention each token receives, mean over queries and heads, times N: uniform attention is 1.
 
-        Memory is linear in N: queries are taken `chunk` at a time. x: (G, N, C). Returns (G, N, 1).
+        Memory is linear in N. x: (G, N, C). Returns (G, N, 1).
         """
-        q, k = self._project(x, self.w_q, self.w_k)
-        q, k = self.q_norm(q), self.k_norm(k)
-        total = torch.zeros(k.shape[0], k.shape[2], device=x.device)
-        for start in range(0, q.shape[2], chunk):
-            rows = None if bias is None else bias[:, :, start : start + chunk]
-            total += attention_weights(q[:, :, start : start + chunk], k, bias=rows).mean(1).sum(1)
-        return total[..., None]
+        return self.attended(x, bias, chunk=chunk).mean(-1, keepdim=True)
 
 
 class Block(nn.Module):
@@ -136,27 +165,97 @@ class Level(nn.Module):
         )
         self.norm = nn.LayerNorm(config.embed_dim)
 
-    def forward(self, grid: Tensor, *, want_attention: bool = False) -> tuple[Tensor, Tensor | None]:
-        """Encode a grid.
+    def forward(self, grid: Tensor) -> Tensor:
+        """Encode a grid (B, C, h, w); same shape."""
+        rows, columns = grid.shape[2:]
+        x, bias = self._cut(grid)
+        for block in self.blocks:
+            x = block(x, bias)
+        return join_windows(self.norm(x), self.config.window, rows, columns).permute(0, 3, 1, 2)
 
-        grid: (B, C, h, w). Returns the same shape and, if asked, the last block's attention (B, 1, h, w).
+    def attention(self, grid: Tensor, asked: Tensor | None = None, *, block: int = -1) -> Tensor:
+        """Exact attention of one block by head, beside the fast path, for the asked queries only.
+
+        A row says which tokens of its window this block mixed into the asked token, and how much of each.
+        It does not say what was read there: the position convolution had already spread every token over
+        its 3x3 neighbours, and blocks before this one over the whole window. The last block is what the
+        level hands on.
+
+        Args:
+            grid: (B, C, h, w), as given to `forward`. asked: (B, h, w) weights >= 0 of the query tokens,
+            scaled here to a mean row; None asks all tokens. block: index of the block, from the end when
+            negative.
+
+        Returns:
+            (B, H, h, w) in multiples of uniform attention over one window, 0 outside the asked windows.
+
+        Raises:
+            ConfigError: no such block.
+        """
+        if not -len(self.blocks) <= block < len(self.blocks):
+            raise ConfigError(f"block {block}: this level has {len(self.blocks)} blocks")
+        rows, columns = grid.shape[2:]
+        window, index = self.config.window, range(len(self.blocks))[block]
+        x, bias = self._cut(grid)
+        windows, tokens = x.shape[:2]
+        used: Tensor | None = None
+        if asked is not None:
+            asked = _mean_row(asked, tokens)
+            asked = cut_windows(asked[..., None], window)[..., 0]
+            used = asked.any(1)
+            x, asked = x[used], asked[used]
+        for earlier in self.blocks[:index]:
+            x = earlier(x, bias)
+        chosen = self.blocks[index]
+        weights = chosen.attn.attended(chosen.norm1(x), bias, asked)  # type: ignore[union-attr, operator]
+        if used is not None:
+            scattered = weights.new_zeros(windows, tokens, weights.shape[-1])
+            scattered[used] = weights
+            weights = scattered
+        return join_windows(weights, window, rows, columns).permute(0, 3, 1, 2)
+
+    def rollout(self, grid: Tensor, asked: Tensor) -> Tensor:
+        """Attention roll-out (Abnar and Zuidema 2020) from the asked queries through all blocks of the level.
+
+        Their recursion, half attention (mean over heads) and half residual, applied to one row from the last
+        block to the first: the same row as of their product of matrices, without the matrices.
+        grid: (B, C, h, w). asked: (B, h, w) weights >= 0. Returns (B, h, w), sums to 1.
         """
         rows, columns = grid.shape[2:]
         window = self.config.window
-        x = cut_windows(self.position(grid).permute(0, 2, 3, 1), window)  # (G, N, C)
-        bias = self._bias(rows, columns, x) if self.config.position == "alibi" else None
-        received = None
-        for i, block in enumerate(self.blocks):
-            if want_attention and i == len(self.blocks) - 1:
-                weights = block.attn.received(block.norm1(x), bias)  # type: ignore[union-attr, operator]
-                received = join_windows(weights, window, rows, columns).permute(0, 3, 1, 2)
+        x, bias = self._cut(grid)
+        rolled = cut_windows(_mean_row(asked, 1)[..., None], window)[..., 0]
+        used = rolled.any(1)
+        inputs, x, row = [], x[used], rolled[used]
+        for block in self.blocks:
+            inputs.append(x)
             x = block(x, bias)
-        encoded = join_windows(self.norm(x), window, rows, columns).permute(0, 3, 1, 2)
-        return encoded, received
+        for block, before in zip(reversed(self.blocks), reversed(inputs), strict=True):
+            attended = block.attn.attended(block.norm1(before), bias, row)  # type: ignore[union-attr, operator]
+            row = 0.5 * row + 0.5 * attended.mean(-1)
+        rolled[used] = row.to(rolled.dtype)
+        return join_windows(rolled[..., None], window, rows, columns)[..., 0]
+
+    def _cut(self, grid: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Position code and windows: (B, C, h, w) to (G, N, C), and the bias of ALiBi."""
+        x = cut_windows(self.position(grid).permute(0, 2, 3, 1), self.config.window)
+        if self.config.position != "alibi":
+            return x, None
+        return x, self._bias(grid.shape[2], grid.shape[3], x)
 
     def _bias(self, rows: int, columns: int, x: Tensor) -> Tensor:
         side = (self.config.window, self.config.window) if self.config.window else (rows, columns)
         return alibi_2d(self.config.num_heads, *side, device=x.device).to(x.dtype)
+
+
+def _mean_row(asked: Tensor, total: float) -> Tensor:
+    """Weights of queries (B, h, w) scaled to sum to `total` in each picture."""
+    sums = asked.sum((1, 2), keepdim=True)
+    if not bool((sums > 0).all()) or bool((asked < 0).any()):
+        raise ConfigError(
+            "attention was asked for no token: the weights of the queries must be >= 0, some above"
+        )
+    return asked * (total / sums)
 
 
 class GatedOutputFusion(nn.Module):

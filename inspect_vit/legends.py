@@ -13,6 +13,8 @@ from inspect_vit.colours import (
     ATTENTION_TABLE,
     DEFECT_TABLE,
     LEVEL_COLOURS,
+    RELEVANCE_END,
+    RELEVANCE_TABLE,
     THRESHOLD_AT,
     gate_colour,
 )
@@ -33,6 +35,12 @@ def attention_legend(unit: float, level: str) -> Picture:
         for value, name in ((0.25, "1/4"), (1.0, "1"), (8.0, "8"), (64.0, "64"))
     ]
     return _bar(f"attention ({level} px), x uniform", ATTENTION_TABLE, ticks, mark=ticks[1][0], unit=unit)
+
+
+def relevance_legend(unit: float) -> Picture:
+    """The relevance scale: blue against the call, orange for it, in logits per cell of 4 px."""
+    ticks = [(0.0, f"{-RELEVANCE_END:g}"), (0.5, "0"), (1.0, f"{RELEVANCE_END:g}")]
+    return _bar("against / for the call, logits", RELEVANCE_TABLE, ticks, mark=0.5, unit=unit)
 
 
 def gate_legend(unit: float) -> Picture:

@@ -33,6 +33,13 @@ class ModelOutput(NamedTuple):
     """Attention received at each level, (B, 1, h_l, w_l), uniform = 1; None unless asked for."""
 
 
+class Encoded(NamedTuple):
+    """What goes into the levels and what comes out, fine to coarse; (B, C_l, h_l, w_l) each."""
+
+    grids: tuple[Tensor, Tensor, Tensor]
+    tokens: tuple[Tensor, Tensor, Tensor]
+
+
 class HierarchicalViT(nn.Module):
     """Three token grids over one picture, with or without an aligned golden reference, fused by gates."""
 
@@ -70,6 +77,18 @@ class HierarchicalViT(nn.Module):
             has_reference: (B,) float of 0 or 1.
             want_attention: also return where attention goes, at some extra time.
         """
+        encoded = self.encode(self.embed(board, reference, has_reference))
+        output = self.fuse(encoded.tokens)
+        if not want_attention:
+            return output
+        attn4, attn16, attn32 = (
+            level.attention(grid).mean(1, keepdim=True)  # type: ignore[operator]
+            for level, grid in zip(self.levels, encoded.grids, strict=True)
+        )
+        return output._replace(attention=(attn4, attn16, attn32))
+
+    def embed(self, board: Tensor, reference: Tensor, has_reference: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Pictures as `forward` takes them to patch embeddings of the three levels, (B, C_l, h_l, w_l)."""
         step = self.config.size_multiple
         if board.shape[-2] % step or board.shape[-1] % step:
             raise ConfigError(
@@ -78,21 +97,25 @@ class HierarchicalViT(nn.Module):
         flag = has_reference.view(-1, 1, 1, 1)
         stacked, with_envelopes = self._stack(board, reference, flag)
         embed4, embed16, embed32 = self.embeds
+        return embed4(with_envelopes, flag), embed16(stacked, flag), embed32(stacked, flag)
+
+    def encode(self, embedded: tuple[Tensor, Tensor, Tensor]) -> Encoded:
+        """Patch embeddings to tokens; each level hands its tokens up to the next coarser one."""
+        embedded4, embedded16, embedded32 = embedded
         level4, level16, level32 = self.levels
+        fine = level4(embedded4)
+        grid16 = embedded16 + self.merge_fine(fine)
+        middle = level16(grid16)
+        grid32 = embedded32 + self.merge_middle(middle)
+        return Encoded((embedded4, grid16, grid32), (fine, middle, level32(grid32)))
 
-        fine, attn4 = level4(embed4(with_envelopes, flag), want_attention=want_attention)
-        middle, attn16 = level16(
-            embed16(stacked, flag) + self.merge_fine(fine), want_attention=want_attention
-        )
-        coarse, attn32 = level32(
-            embed32(stacked, flag) + self.merge_middle(middle), want_attention=want_attention
-        )
-
+    def fuse(self, tokens: tuple[Tensor, Tensor, Tensor]) -> ModelOutput:
+        """Tokens of the levels, fine to coarse, through the gates to the head."""
+        fine, middle, coarse = tokens
         fused16, gate16 = self.fuse16(middle, coarse)
         fused4, gate4 = self.fuse4(fine, fused16)
         head: HeadOutput = self.head(self.refine(fused4))
-        attention = (attn4, attn16, attn32) if want_attention else None
-        return ModelOutput(head, gate_shares(gate4, gate16), attention)
+        return ModelOutput(head, gate_shares(gate4, gate16), None)
 
     def _stack(self, board: Tensor, reference: Tensor, flag: Tensor) -> tuple[Tensor, Tensor]:
         """Pictures as floats (x / 255 - mean) / std, no reference as zeros: the pair, and with envelopes."""

@@ -16,21 +16,27 @@ from inspect_vit.annotation import draw_defects, place_legend, unit_px
 from inspect_vit.colours import (
     ATTENTION_TABLE,
     DEFECT_TABLE,
+    RELEVANCE_TABLE,
     SILENT_BELOW,
     THRESHOLD_AT,
     attention_scale,
     defect_scale,
     gate_colour,
     look_up,
+    relevance_scale,
 )
-from inspect_vit.drawing import Colour, Picture, blend, grey_of, upsample
-from inspect_vit.legends import attention_legend, defect_legend, gate_legend
+from inspect_vit.drawing import INK, PAPER, Colour, Picture, Rect, blend, grey_of, upsample
+from inspect_vit.legends import attention_legend, defect_legend, gate_legend, relevance_legend
 from inspect_vit.results import Defect, InspectionResult, Verdict
-from inspect_vit.sheet import CloseLook, Headline, Panel, compose_sheet, resize
+from inspect_vit.sheet import CloseLook, Headline, Panel, compose_panels, compose_sheet, resize
+from inspect_vit.views import View
 
 SHEET_CELL_PX, SHEET_UNIT = 640, 1.3
 CLOSE_LOOK_PX = 150
 MAX_CLOSE_LOOKS = 12
+HEAD_PANEL_PX = 400
+SMALL_QUERY_CELLS = 4
+"""A query of so few cells gets a ring, to be found on a large board."""
 VERDICT_COLOURS: dict[Verdict, Colour] = {
     Verdict.PASS: (86, 200, 160),
     Verdict.FAIL: (240, 120, 50),
@@ -91,19 +97,105 @@ def render_gate(image: Picture, result: InspectionResult, *, legend: bool = True
 
 
 def render_attention(
-    image: Picture, attention_map: NDArray[np.float32], level: str, *, legend: bool = True
+    image: Picture,
+    attention_map: NDArray[np.float32],
+    level: str,
+    *,
+    query: NDArray[np.float32] | None = None,
+    contour: float | None = None,
+    legend: bool = True,
 ) -> Picture:
-    """Where one level looked: attention received, in multiples of uniform, over the board's structure.
+    """Where one level looked, in multiples of uniform attention, over the board's structure.
 
-    attention_map: (h, w) cells of 4 px. level: "4", "16" or "32", for the legend.
+    Args:
+        attention_map: (h, w) cells of 4 px: attention received, or the rows of a query.
+        level: "4", "16" or "32", for the legend.
+        query: (h, w) weights of the cells whose rows these are; they are framed.
+        contour: also draw a line at this many times uniform.
     """
     height, width = image.shape[:2]
     cells = attention_scale(attention_map)
-    colour = look_up(ATTENTION_TABLE, upsample(cells, height, width))
-    picture = _etched(colour, image)
+    scale = upsample(cells, height, width)
+    picture = _etched(look_up(ATTENTION_TABLE, scale), image)
+    if contour is not None:
+        _draw_contour(picture, scale, at=float(attention_scale(np.array(contour, np.float32))))
+    if query is not None:
+        frame_query(picture, query)
     if legend:
         place_legend(picture, attention_legend(unit_px(height, width), level), [], cells)
     return picture
+
+
+def render_heads(
+    image: Picture,
+    heads: NDArray[np.float32],
+    level: str,
+    *,
+    query: NDArray[np.float32] | None = None,
+    crop: Rect | None = None,
+) -> Picture:
+    """All heads of a level side by side on one scale, and their mean when there are several.
+
+    Args:
+        heads: (num_heads, h, w) cells of 4 px, in multiples of uniform attention.
+        query: as `render_attention` takes it.
+        crop: the part of the board to show; default all of it.
+    """
+    view = View.fit(crop or (0, 0, image.shape[1], image.shape[0]), HEAD_PANEL_PX)
+    part = view.picture(image)
+    asked = None if query is None else view.cells(query)
+    maps = {f"head {number}": cells for number, cells in enumerate(heads)}
+    if len(heads) > 1:
+        maps[f"mean of {len(heads)} heads"] = heads.mean(0)
+    panels = [
+        Panel(title, render_attention(part, view.cells(cells), level, query=asked, legend=False))
+        for title, cells in maps.items()
+    ]
+    panels[0] = replace(panels[0], legend=attention_legend(SHEET_UNIT, level))
+    return compose_panels(panels)
+
+
+def render_relevance(
+    image: Picture,
+    relevance: NDArray[np.float32],
+    *,
+    query: NDArray[np.float32] | None = None,
+    contour: float | None = None,
+    legend: bool = True,
+) -> Picture:
+    """What spoke for a call and what against it, over the dimmed board; cells without relevance stay
+    uncoloured.
+
+    relevance: (h, w) logits per 4 px cell, signed. query, contour (in logits): as `render_attention` takes
+    them."""
+    height, width = image.shape[:2]
+    cells = relevance_scale(relevance)
+    scale = upsample(cells, height, width)
+    opacity = (np.abs(scale - 0.5) * 6).clip(0, 0.85).astype(np.float32)
+    picture = blend(_quiet(image), look_up(RELEVANCE_TABLE, scale), opacity)
+    if contour is not None:
+        _draw_contour(picture, scale, at=float(relevance_scale(np.array(contour, np.float32))))
+    if query is not None:
+        frame_query(picture, query)
+    if legend:
+        place_legend(picture, relevance_legend(unit_px(height, width)), [], np.abs(cells - 0.5))
+    return picture
+
+
+def frame_query(picture: Picture, query: NDArray[np.float32]) -> None:
+    """Frame the cells asked, those of half the highest weight or more, in place; a point gets a ring."""
+    height, width = picture.shape[:2]
+    asked = (query >= 0.5 * max(float(query.max()), 1e-9)).astype(np.uint8)
+    unit = unit_px(height, width)
+    margin, thickness = round(3 * unit), max(1, round(1.5 * unit))
+    full = np.repeat(np.repeat(asked, 4, axis=0), 4, axis=1)[:height, :width]
+    grown = cv2.dilate(full, np.ones((2 * margin + 1, 2 * margin + 1), np.uint8))
+    contours, _ = cv2.findContours(grown, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
+    for ink, extra in ((PAPER, 2), (INK, 0)):
+        cv2.drawContours(picture, contours, -1, ink, thickness + extra, cv2.LINE_AA)
+        if 0 < asked.sum() <= SMALL_QUERY_CELLS:
+            row, column = (int(4 * axis.mean() + 2) for axis in np.nonzero(asked))
+            cv2.circle(picture, (column, row), round(16 * unit), ink, thickness + extra, cv2.LINE_AA)
 
 
 def render_sheet(
@@ -117,21 +209,18 @@ def render_sheet(
     Boards are shrunk or enlarged to SHEET_CELL_PX first, so that lines and letters are legible at that size.
     attention: (h, w) cells of 4 px per level, as `Inspector.attention` answers.
     """
-    factor = SHEET_CELL_PX / max(image.shape[:2])
-    height, width = (max(1, round(side * factor)) for side in image.shape[:2])
-    small = resize(image, height, width)
-    scaled = _rescale_result(result, factor, height, width)
+    view = View.fit((0, 0, image.shape[1], image.shape[0]), SHEET_CELL_PX)
+    small, scaled = view.picture(image), view.result(result)
     panels = [Panel("board", small)]
     if reference is not None:
-        panels.append(Panel("golden reference", resize(reference, height, width)))
+        panels.append(Panel("golden reference", view.picture(reference)))
     panels += [
         Panel("defects", render_overlay(small, scaled, legend=False), overlay_legend(SHEET_UNIT)),
         Panel("defect map", render_defect_map_colour(small, scaled, legend=False), defect_legend(SHEET_UNIT)),
         Panel("which level decided", render_gate(small, scaled, legend=False), gate_legend(SHEET_UNIT)),
     ]
     for level, cells in (attention or {}).items():
-        shown = _rescale_cells(cells, factor, height, width)
-        drawn = render_attention(small, shown, level, legend=False)
+        drawn = render_attention(small, view.cells(cells), level, legend=False)
         panels.append(Panel(f"attention of the {level} px level", drawn, attention_legend(SHEET_UNIT, level)))
     looks = [
         CloseLook(f"{number} {defect.label} {defect.score:.2f}", _close_look(image, reference, defect))
@@ -162,9 +251,9 @@ def _glow(scale: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.interp(scale, [SILENT_BELOW, THRESHOLD_AT, 1.0], [0.0, 0.55, 0.75]).astype(np.float32)
 
 
-def _draw_contour(picture: Picture, scale: NDArray[np.float32]) -> None:
-    """A thin line where the defect map crosses the threshold, in place."""
-    over = (scale >= THRESHOLD_AT).astype(np.uint8)
+def _draw_contour(picture: Picture, scale: NDArray[np.float32], *, at: float = THRESHOLD_AT) -> None:
+    """A thin line where a scale, 0..1, crosses a value, in place; by default the threshold."""
+    over = (scale >= at).astype(np.uint8)
     contours, _ = cv2.findContours(over, cv2.RETR_LIST, cv2.CHAIN_APPROX_NONE)
     thickness = max(1, round(unit_px(*scale.shape) / 2))
     cv2.drawContours(picture, contours, -1, (255, 196, 160), thickness, cv2.LINE_AA)
@@ -203,34 +292,3 @@ def _close_look(image: Picture, reference: Picture | None, defect: Defect) -> tu
     y = min(max(round((top + bottom - side) / 2), 0), height - side)
     pictures = [image] if reference is None else [image, reference]
     return tuple(resize(p[y : y + side, x : x + side], CLOSE_LOOK_PX, CLOSE_LOOK_PX) for p in pictures)
-
-
-def _rescale_result(result: InspectionResult, factor: float, height: int, width: int) -> InspectionResult:
-    """The result for the picture scaled by factor to height x width; shrunk defect maps keep their peaks."""
-    reach = np.ones((max(1, round(1 / factor)),) * 2, np.uint8)
-    peaks = [cv2.dilate(cells, reach) for cells in result.defect_map]
-    return replace(
-        result,
-        width=width,
-        height=height,
-        defect_map=np.stack([_rescale_cells(np.asarray(p), factor, height, width) for p in peaks]),
-        gate_maps={k: _rescale_cells(cells, factor, height, width) for k, cells in result.gate_maps.items()},
-        defects=tuple(_rescale_defect(defect, factor) for defect in result.defects),
-    )
-
-
-def _rescale_defect(defect: Defect, factor: float) -> Defect:
-    left, top, right, bottom = defect.box_xyxy
-    return replace(defect, box_xyxy=(left * factor, top * factor, right * factor, bottom * factor))
-
-
-def _rescale_cells(cells: NDArray[np.float32], factor: float, height: int, width: int) -> NDArray[np.float32]:
-    """4 px cells of a picture -> 4 px cells of the picture scaled by factor to height x width."""
-    # Pixel p of the scaled picture is p / factor of the original; cell i has its centre at 4 (i + 0.5).
-    shift = 0.5 / factor - 0.5
-    matrix = np.array([[1 / factor, 0, shift], [0, 1 / factor, shift]])
-    size = (-(-width // 4), -(-height // 4))
-    flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
-    return np.asarray(
-        cv2.warpAffine(cells, matrix, size, flags=flags, borderMode=cv2.BORDER_REPLICATE), np.float32
-    )

@@ -48,12 +48,24 @@ def compose_sheet(headline: Headline, panels: Sequence[Panel], looks: Sequence[C
     columns = min(len(panels), MAX_COLUMNS)
     cell = max(panel.picture.shape[1] for panel in panels)
     width = 2 * MARGIN + columns * cell + (columns - 1) * GAP
-    rows = [_header(headline, width)]
-    for start in range(0, len(panels), columns):
-        rows.append(_panel_row(panels[start : start + columns], cell, width))
+    rows = [_header(headline, width), *_panel_rows(panels, columns, cell, width)]
     if looks:
         rows.append(_look_row(looks, width))
     return np.vstack([*rows, _ground(MARGIN - GAP, width)])
+
+
+def compose_panels(panels: Sequence[Panel]) -> Picture:
+    """Panels alone, in at most four columns; (H, W, 3)."""
+    columns = min(len(panels), MAX_COLUMNS)
+    cell = max(panel.picture.shape[1] for panel in panels)
+    width = 2 * MARGIN + columns * cell + (columns - 1) * GAP
+    return np.vstack([_ground(GAP // 2, width), *_panel_rows(panels, columns, cell, width)])
+
+
+def _panel_rows(panels: Sequence[Panel], columns: int, cell: int, width: int) -> list[Picture]:
+    return [
+        _panel_row(panels[start : start + columns], cell, width) for start in range(0, len(panels), columns)
+    ]
 
 
 def _ground(height: int, width: int) -> Picture:

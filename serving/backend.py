@@ -9,9 +9,13 @@ from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from weakref import WeakValueDictionary
 
+import numpy as np
+from numpy.typing import NDArray
+
 from inspect_vit.image_io import read_image
 from inspect_vit.overlay import encode_png
 from serving.archive import pack_maps, unpack_result
+from serving.attention import AttentionAsk, answer_attention, asked_cells
 from serving.config import ServingConfig
 from serving.engine import AttentionMaps, Engine
 from serving.errors import NotFoundError, VersionGoneError
@@ -22,7 +26,7 @@ from serving.store import Store, StoredInspection, new_id
 from serving.uploads import Upload
 
 NUM_ATTENTION_KEPT = 16
-"""Attention maps kept in memory, so that looking at one level after the other computes them once."""
+"""Attention kept in memory, so that looking at one level or head after the other computes it once."""
 
 ClientGone = Callable[[], Awaitable[bool]]
 
@@ -43,7 +47,7 @@ class Backend:
         except Exception:
             self.store.close()
             raise
-        self._attention: OrderedDict[str, AttentionMaps] = OrderedDict()
+        self._attention: OrderedDict[tuple[object, ...], AttentionMaps] = OrderedDict()
         self._key_locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def close(self) -> None:
@@ -118,12 +122,35 @@ class Backend:
             return {}
         attention = None
         if any(name.startswith("attention") for name in wanted):
-            attention = await self._attention_maps(inspection, client_gone)
+            attention = await self._attention_maps(inspection, None, (), client_gone)
 
         def work() -> dict[RenderedName, bytes]:
             image, _ = read_image(self.store.read_image(inspection), max_pixels=self.config.max_pixels)
             result = unpack_result(inspection.report, self.store.read_maps(inspection))
             return {name: render(name, image, result, attention) for name in wanted}
+
+        return await self.engine.on_drawing_thread(work)
+
+    async def draw_attention(
+        self, inspection: StoredInspection, ask: AttentionAsk, client_gone: ClientGone
+    ) -> bytes:
+        """Attention of all of the board, a defect or a point; call it inside `engine.admitted()`.
+
+        Raises:
+            FieldError: a point, defect or head that is not there.
+            VersionGoneError: another model version made the inspection.
+        """
+
+        def read() -> NDArray[np.float32] | None:
+            result = unpack_result(inspection.report, self.store.read_maps(inspection))
+            return asked_cells(ask, inspection.report, result)
+
+        query = await asyncio.to_thread(read)
+        maps = await self._attention_maps(inspection, query, ask.rows, client_gone)
+
+        def work() -> bytes:
+            image, _ = read_image(self.store.read_image(inspection), max_pixels=self.config.max_pixels)
+            return answer_attention(ask, image, maps, query)
 
         return await self.engine.on_drawing_thread(work)
 
@@ -147,9 +174,17 @@ class Backend:
             raise NotFoundError(f"inspection {inspection.report.id} was made without a reference")
         return reference
 
-    async def _attention_maps(self, inspection: StoredInspection, client_gone: ClientGone) -> AttentionMaps:
+    async def _attention_maps(
+        self,
+        inspection: StoredInspection,
+        query: NDArray[np.float32] | None,
+        rows: tuple[object, ...],
+        client_gone: ClientGone,
+    ) -> AttentionMaps:
+        """Attention of the asked rows, kept under `rows`, which names the query."""
         report, loaded = inspection.report, self.engine.metadata
-        maps = self._attention.get(report.id)
+        key = (report.id, *rows)
+        maps = self._attention.get(key)
         if maps is None:
             if report.model.version != loaded.version:
                 raise VersionGoneError(
@@ -160,9 +195,9 @@ class Backend:
             image, reference = await asyncio.to_thread(
                 lambda: (self.store.read_image(inspection), self.store.read_reference(inspection))
             )
-            maps = await self.engine.attention(image, reference, client_gone=client_gone)
-        self._attention[report.id] = maps
-        self._attention.move_to_end(report.id)
+            maps = await self.engine.attention(image, reference, query=query, client_gone=client_gone)
+        self._attention[key] = maps
+        self._attention.move_to_end(key)
         if len(self._attention) > NUM_ATTENTION_KEPT:
             self._attention.popitem(last=False)
         return maps

@@ -25,6 +25,7 @@ from inspect_vit.results import InspectionResult, IntakeReport
 from serving.config import ServingConfig
 from serving.errors import BusyError, ClientGoneError, FieldError
 from serving.metrics import Metrics
+from serving.schemas import LEVELS
 
 if TYPE_CHECKING:
     from inspect_vit.checkpoint import CheckpointMetadata
@@ -35,7 +36,7 @@ NUM_AHEAD = 3
 Pixels = NDArray[np.uint8]
 """(H, W, 3) RGB."""
 AttentionMaps = dict[str, NDArray[np.float32]]
-"""{"4", "16", "32"}: (h, w) at 4 px cells; uniform attention is 1.0."""
+"""{"4", "16", "32"}: (num_heads, h_l, w_l) on the level's own tokens; uniform attention is 1.0."""
 T = TypeVar("T")
 
 
@@ -139,15 +140,33 @@ class Engine:
         return Inspected(intake, result, {**clock.spent_ms, **result.timings_ms})
 
     async def attention(
-        self, image: bytes, reference: bytes | None, *, client_gone: Callable[[], Awaitable[bool]]
+        self,
+        image: bytes,
+        reference: bytes | None,
+        *,
+        query: NDArray[np.float32] | None,
+        client_gone: Callable[[], Awaitable[bool]],
     ) -> AttentionMaps:
-        """Attention maps of one picture; call it inside `admitted()`. Raises as `inspect` does."""
+        """Attention of one picture by level and head; call it inside `admitted()`. Raises as `inspect` does.
+
+        query: weights of the cells (h, w) whose rows are asked, None for all of the board.
+        """
+        from inspect_vit.attribution import attention_heads
+        from inspect_vit.trace import trace
+
         async with self._turn(client_gone):
             pixels, _ = await self.decode(image, field="image")
             golden = None
             if reference is not None:
                 golden, _ = await self.decode(reference, field="reference")
-            return await self._on_model_thread(lambda: self.inspector.attention(pixels, reference=golden))
+
+            def work() -> AttentionMaps:
+                traced = trace(self.inspector, pixels, reference=golden)
+                return {
+                    level: attention_heads(self.inspector, traced, level, query=query) for level in LEVELS
+                }
+
+            return await self._on_model_thread(work)
 
     async def decode(self, data: bytes, *, field: str) -> tuple[Pixels, IntakeReport]:
         """Decode a picture within the configured limit. Raises ImageError that names the field."""

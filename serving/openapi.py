@@ -7,13 +7,20 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import Any, get_args
 
 from pydantic.json_schema import models_json_schema
 
-from serving.schemas import ErrorReport, InspectionPage, InspectionReport, InspectOptions
+from serving.schemas import (
+    AttentionFormat,
+    ErrorReport,
+    InspectionPage,
+    InspectionReport,
+    InspectOptions,
+)
 
 _PNG = {"image/png": {"schema": {"type": "string", "format": "binary"}}}
+_NPZ = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 _ERRORS = {
     400: "the image cannot be decoded, or the body is not readable multipart",
     404: "no such inspection, or no such picture of it",
@@ -78,13 +85,36 @@ def _paths() -> dict[str, Any]:
         f"{one}/overlay": {"get": _get("Board, defect map and boxes in one picture", _PNG, [404, 422])},
         f"{one}/gate": {"get": _get("Which level decided, per pixel", _PNG, [404, 422])},
         f"{one}/attention": {
-            "get": _get("What the network looked at on one level", _PNG, [404, 410, 422, 503], [level])
+            "get": _get(
+                "What the network looked at on one level: all of the board, a defect or a point",
+                _PNG | _NPZ,
+                [404, 410, 422, 503],
+                [level, *_attention_query()],
+            )
         },
         "/metrics": {"get": _plain("Counters in Prometheus' text format")},
         "/docs.json": {"get": docs},
         "/livez": {"get": _plain("200 while the process lives")},
         "/readyz": {"get": _plain("200 when inspections are taken, else 503")},
     }
+
+
+def _attention_query() -> list[dict[str, Any]]:
+    def number(name: str, description: str, kind: str) -> dict[str, Any]:
+        schema = {"type": kind, "minimum": 0}
+        return {"name": name, "in": "query", "description": description, "schema": schema}
+
+    head = number("head", "attention head of the level, or all side by side; default: their mean", "integer")
+    head["schema"] = {"anyOf": [head["schema"], {"const": "all"}]}
+    return [
+        head,
+        number("x", "with y: what this point attended to; pixels of the posted image", "number"),
+        number("y", "see x", "number"),
+        number("defect", "what the defect of this id attended to, weighted by its defect map", "integer"),
+        _query(
+            "format", "a picture, or float32 numbers per 4 px cell", list(get_args(AttentionFormat)), "png"
+        ),
+    ]
 
 
 def _inspect() -> dict[str, Any]:

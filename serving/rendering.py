@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect_vit.cells import CELL_PX, cells_of, to_cells
 from inspect_vit.overlay import (
     encode_png,
     render_attention,
@@ -29,7 +30,8 @@ def render(
         case "attention_4" | "attention_16" | "attention_32":
             assert attention is not None
             level = attention_level(name)
-            return encode_png(render_attention(image, attention[level], level))
+            cells = to_cells(attention[level].mean(0), cells_of(*image.shape[:2]), int(level) // CELL_PX)
+            return encode_png(render_attention(image, cells, level))
 
 
 def draw_defect_map_colour(image: Pixels, result: InspectionResult) -> bytes:

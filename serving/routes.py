@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from starlette.requests import Request
@@ -12,10 +12,11 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from inspect_vit.results import Verdict
+from serving.attention import PARAMETERS, read_ask
 from serving.errors import FieldError
 from serving.metrics import metrics_page
 from serving.openapi import openapi_document
-from serving.schemas import AttentionLevel, InspectionPage, RenderedName, Wire, answer
+from serving.schemas import InspectionPage, RenderedName, Wire, answer
 from serving.store import is_id
 from serving.uploads import check_label, open_form, read_upload
 
@@ -120,11 +121,13 @@ async def get_gate(request: Request) -> Response:
 
 async def get_attention(request: Request) -> Response:
     """GET /v1/inspections/{id}/attention."""
-    level = _choice(_query(request, {"level"}), "level", list(get_args(AttentionLevel)), "4")
-    names: dict[str, RenderedName] = {"4": "attention_4", "16": "attention_16", "32": "attention_32"}
-    inspection = await _find(request)
-    with _backend(request).engine.admitted():
-        return await _draw(request, inspection, names[level])
+    ask = read_ask(_query(request, PARAMETERS))
+    inspection, backend = await _find(request), _backend(request)
+    with backend.engine.admitted():
+        answered = await backend.draw_attention(inspection, ask, request.is_disconnected)
+    if ask.format == "png":
+        return _png(answered)
+    return Response(answered, media_type="application/octet-stream", headers=PICTURE_HEADERS)
 
 
 async def docs(request: Request) -> Response:

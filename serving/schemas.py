@@ -13,6 +13,7 @@ from inspect_vit.results import InspectionResult, IntakeReport, Verdict
 
 AttentionLevel = Literal["4", "16", "32"]
 LEVELS: tuple[AttentionLevel, ...] = get_args(AttentionLevel)
+AttentionFormat = Literal["png", "npz"]
 RenderedName = Literal["defect_map", "overlay", "gate", "attention_4", "attention_16", "attention_32"]
 RENDERED_NAMES: tuple[RenderedName, ...] = get_args(RenderedName)
 """Pictures that are drawn from an inspection, as `options.include` and `pictures` spell them."""

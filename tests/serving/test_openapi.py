@@ -59,6 +59,6 @@ def test_the_server_serves_it_and_every_described_page_answers(server: Any, boar
         if "get" in methods:
             answer = server.client.get(path.format(id=report["id"]))
             assert answer.status_code == 200, path
-            (described,) = methods["get"]["responses"]["200"]["content"]
+            described = methods["get"]["responses"]["200"]["content"]
             found = answer.headers["content-type"].partition(";")[0]
-            assert found == described or described.endswith("/*"), path
+            assert found in described or next(iter(described)).endswith("/*"), path
