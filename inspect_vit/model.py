@@ -95,7 +95,7 @@ class HierarchicalViT(nn.Module):
                 f"picture of {tuple(board.shape[-2:])} px; both sides must be multiples of {step}"
             )
         flag = has_reference.view(-1, 1, 1, 1)
-        stacked, with_envelopes = self._stack(board, reference, flag)
+        stacked, with_envelopes = stack_pictures(board, reference, flag, self.config)
         embed4, embed16, embed32 = self.embeds
         return embed4(with_envelopes, flag), embed16(stacked, flag), embed32(stacked, flag)
 
@@ -117,19 +117,6 @@ class HierarchicalViT(nn.Module):
         head: HeadOutput = self.head(self.refine(fused4))
         return ModelOutput(head, gate_shares(gate4, gate16), None)
 
-    def _stack(self, board: Tensor, reference: Tensor, flag: Tensor) -> tuple[Tensor, Tensor]:
-        """Pictures as floats (x / 255 - mean) / std, no reference as zeros: the pair, and with envelopes."""
-        c, config = self.config.in_chans, self.config
-        extra = envelopes(board, reference, config.envelope_radii)
-        planes = torch.cat([board, reference, *extra], 1).contiguous(memory_format=torch.channels_last)
-        present = torch.cat(
-            [torch.ones_like(flag).expand(-1, c, 1, 1), flag.expand(-1, planes.shape[1] - c, 1, 1)], 1
-        )
-        offset = torch.zeros_like(present)
-        offset[:, : 2 * c] = -config.image_mean / config.image_std
-        pixels = torch.addcmul(offset * present, planes.to(flag.dtype), present / (255.0 * config.image_std))
-        return pixels[:, : 2 * c].contiguous(memory_format=torch.channels_last), pixels
-
     def _initialise(self) -> None:
         init = nn.init.orthogonal_ if self.config.init == "orthogonal" else nn.init.xavier_uniform_
         for module in self.modules():
@@ -138,6 +125,22 @@ class HierarchicalViT(nn.Module):
                 if module.bias is not None:
                     nn.init.zeros_(module.bias)
         self.head.initialise()
+
+
+def stack_pictures(
+    board: Tensor, reference: Tensor, flag: Tensor, config: ModelConfig
+) -> tuple[Tensor, Tensor]:
+    """Pictures as floats (x / 255 - mean) / std, no reference as zeros: the pair, and with envelopes."""
+    c = config.in_chans
+    extra = envelopes(board, reference, config.envelope_radii)
+    planes = torch.cat([board, reference, *extra], 1).contiguous(memory_format=torch.channels_last)
+    present = torch.cat(
+        [torch.ones_like(flag).expand(-1, c, 1, 1), flag.expand(-1, planes.shape[1] - c, 1, 1)], 1
+    )
+    offset = torch.zeros_like(present)
+    offset[:, : 2 * c] = -config.image_mean / config.image_std
+    pixels = torch.addcmul(offset * present, planes.to(flag.dtype), present / (255.0 * config.image_std))
+    return pixels[:, : 2 * c].contiguous(memory_format=torch.channels_last), pixels
 
 
 def gate_shares(gate4: Tensor, gate16: Tensor) -> Tensor:

@@ -24,7 +24,7 @@ from torch.nn import functional
 from inspect_vit.cells import cells_of, label_index, to_cells
 from inspect_vit.inspector import LEVEL_NAMES, Inspector
 from inspect_vit.layers import PatchEmbed
-from inspect_vit.model import HierarchicalViT
+from inspect_vit.model import HierarchicalViT, stack_pictures
 from inspect_vit.results import Defect
 from inspect_vit.trace import called_cell, cells_per_token
 
@@ -131,5 +131,5 @@ def _planes(
     model: HierarchicalViT, board: Tensor, reference: Tensor, flag: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The network's input planes as each level's patches read them, (1, C, H, W) each."""
-    pair, with_envelopes = model._stack(board, reference, flag.view(-1, 1, 1, 1))
+    pair, with_envelopes = stack_pictures(board, reference, flag.view(-1, 1, 1, 1), model.config)
     return with_envelopes, pair, pair
