@@ -24,14 +24,14 @@ ReferencesOption = Annotated[
     str | None,
     typer.Option(
         help="How boards find their golden reference: name (X_test to X_temp), name:PATTERN=NAME, "
-        "table:FILE.csv or folder:FOLDER. Default: as the format says, else none."
+        "table:FILE.csv or folder:FOLDER. Default: as pairs.csv in the set's folder or the format says."
     ),
 ]
 GroupsOption = Annotated[
     str | None,
     typer.Option(
         help="Which pictures are one board or lot: name:PATTERN, table:FILE.csv or folder. "
-        "Default: as the format says."
+        "Default: as pairs.csv in the set's folder or the format says."
     ),
 ]
 KINDS = ("open", "short", "mousebite", "spur", "copper", "pin-hole", "missing-hole")
@@ -119,6 +119,10 @@ def synthesise(
     style: Annotated[
         Literal["scan", "colour"], typer.Option(help="Two-tone scans as DeepPCB's, or colour photographs.")
     ] = "scan",
+    copper: Annotated[
+        Literal["auto", "dark", "light"],
+        typer.Option(help="Which tone of good pictures is copper; auto judges, and refuses when unsure."),
+    ] = "auto",
     px_per_mm: Annotated[
         tuple[float, float], typer.Option(help="Least and most px per mm of what is drawn from artwork.")
     ] = (48.0, 48.0),
@@ -172,6 +176,7 @@ def synthesise(
         source=source or "procedural",
         size=size,
         style=style,
+        copper=copper,
         px_per_mm=px_per_mm,
         plan=plan,
         seed=seed,
@@ -196,6 +201,8 @@ def _print_summary(summary: dict[str, Any]) -> None:
     console.print(
         f"{summary['from_format']}{found} to {summary['to_format']}: {counts}", soft_wrap=True, markup=False
     )
+    for remark in summary["remarks"]:
+        console.print(remark, soft_wrap=True, markup=False)
     for title, lines in (
         ("faults of the source", [f"{fault['where']}: {fault['message']}" for fault in summary["faults"]]),
         ("lost in writing", [f"{fault['where']}: {fault['message']}" for fault in summary["lost"]]),

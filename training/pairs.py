@@ -17,6 +17,7 @@ from training.colour_style import NO_MASK, ColourStyle, draw_style
 from training.copper import CopperMap
 from training.defect_kinds import BOX_MARGIN_PX, DEFECT_KINDS
 from training.defects import DrawnDefects, draw_defects
+from training.holes import cover_holes, find_holes
 from training.imaging import Warp, draw_etch, draw_warp, etch_copper
 from training.layers import Layers, Mask
 from training.paint import FEATHER_PX, paint_defects
@@ -113,22 +114,23 @@ def picture_pair(
         picture: (H, W) or (H, W, 3) RGB.
         found: its copper (training/copper.py).
         scale: of the usual sizes of defects; 1 is for 48 px per mm.
+
+    Holes go missing only where they are certain (training/holes.py).
     """
     plan, placing = plan or DefectPlan(), placing or ScanStyle()
-    kinds = {name: weight for name, weight in plan.kinds.items() if name != "missing-hole"}
-    drawn = draw_defects(
-        found.copper,
-        rng,
-        _count(rng, plan),
-        kinds=kinds,
-        size_px=plan.size_px,
-        even_sizes=plan.even_sizes,
-        scale=scale,
-        free=found.known,
-        margin_px=plan.margin_px,
-    )
+    drawn, missing = _drawn_in_picture(picture, found, rng, plan, scale)
     feather = 0.0 if found.kind == "scan" else FEATHER_PX
     board = paint_defects(picture, found.copper, drawn, rng, known=found.known, feather_px=feather)
+    if found.kind == "scan":
+        board = paint_defects(board, found.copper, missing, rng, feather_px=feather)
+    else:
+        board = cover_holes(board, found, missing, rng)
+    drawn = DrawnDefects(
+        drawn.copper,
+        np.concatenate([drawn.boxes, missing.boxes]),
+        drawn.labels + missing.labels,
+        drawn.patches + missing.patches,
+    )
     shape = (picture.shape[0], picture.shape[1])
     warp = draw_warp(
         rng,
@@ -144,6 +146,44 @@ def picture_pair(
     else:
         reference = retake(picture, rng, warp)
     return Pair(board, reference, drawn)
+
+
+def _drawn_in_picture(
+    picture: NDArray[np.uint8], found: CopperMap, rng: np.random.Generator, plan: DefectPlan, scale: float
+) -> tuple[DrawnDefects, DrawnDefects]:
+    """Defects in the copper, and missing holes clear of them; the copper of the former has both."""
+    count, kinds = _count(rng, plan), dict(plan.kinds)
+    weight = kinds.pop("missing-hole", 0.0)
+    nothing = np.zeros(found.copper.shape, bool)
+    holes = find_holes(picture, found) if weight > 0 and count else nothing
+    share = weight / (weight + sum(kinds.values())) if holes.any() else 0.0
+    drilled = found.copper & ~holes
+    missing = draw_defects(
+        drilled,
+        rng,
+        int(rng.binomial(count, share)),
+        kinds=["missing-hole"],
+        size_px=plan.size_px,
+        holes=holes,
+        free=holes,
+        margin_px=plan.margin_px,
+    )
+    free = found.known.copy()
+    for left, top, right, bottom in missing.boxes.astype(int).tolist():
+        free[top:bottom, left:right] = False
+    drawn = draw_defects(
+        # In a photograph a hole counts as a part of its pad, which nothing else is drawn in.
+        missing.copper | (found.copper & holes),
+        rng,
+        count - len(missing.labels),
+        kinds=kinds,
+        size_px=plan.size_px,
+        even_sizes=plan.even_sizes,
+        scale=scale,
+        free=free,
+        margin_px=plan.margin_px,
+    )
+    return drawn, missing
 
 
 def _count(rng: np.random.Generator, plan: DefectPlan) -> int:

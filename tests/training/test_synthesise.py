@@ -85,7 +85,7 @@ def test_a_customers_good_pictures_are_a_source(tmp_path: Path) -> None:
         plan=DefectPlan(count=(3, 6), good_share=0.0),
         workers=1,
     )
-    assert sum(made.defects.values()) >= 12 and made.defects["missing-hole"] == 0
+    assert sum(made.defects.values()) >= 12
     assert len(made.refused) == 1 and made.refused[0].startswith("blank.png: ")
     tree = json.loads(made.labels.read_text(encoding="utf-8"))
     assert {entry["group"] for entry in tree["images"]} == {"golden"}

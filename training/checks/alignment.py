@@ -24,7 +24,7 @@ TILE_PX = 384
 TILES = 3
 """Places a side: nine in all."""
 MIN_STD = 12.0
-"""Standard deviation of grey levels below which a place shows too little to be measured."""
+"""Standard deviation of grey levels below which a place, or a picture, shows too little to be measured."""
 MIN_RESPONSE = 0.1
 """Height of the correlation peak, 0..1, below which a measured shift means nothing."""
 MAX_LOCAL_PX = 8
@@ -81,6 +81,8 @@ def correlation(left: Picture, right: Picture) -> float:
 
 
 def _coarse_shift(board: Picture, reference: Picture) -> Shift:
+    if min(board.std(), reference.std()) < MIN_STD:
+        return np.zeros(2)
     scale = min(COARSE_SIDE_PX / max(board.shape), 1.0)
     if scale < 1.0:
         size = (max(round(board.shape[1] * scale), 1), max(round(board.shape[0] * scale), 1))

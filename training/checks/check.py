@@ -59,6 +59,8 @@ def run_check(
         ConfigError: nothing can be read there, or an impossible option.
     """
     data = read_dataset(path, format=format, references=references, groups=groups)
+    for remark in data.remarks:
+        say(remark)
     report = check_dataset(data, workers=workers, limit=limit)
     out = Path(out)
     out.mkdir(parents=True, exist_ok=True)

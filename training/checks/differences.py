@@ -11,7 +11,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from training.checks.alignment import MAX_LOCAL_PX, Picture, View, correlation, measure_shift, move
+from training.checks.alignment import MAX_LOCAL_PX, MIN_STD, Picture, View, correlation, measure_shift, move
 
 Boxes = NDArray[np.float32]
 
@@ -44,7 +44,8 @@ class PairFacts:
     residual_px: float
     """Largest departure of a place from that shift: turned, stretched or warped. 0 without places."""
     agreement: float
-    """Correlation of grey levels after the shift, -1..1; 0 where a picture is flat."""
+    """Correlation of grey levels outside the boxes after the shift, -1..1; 0 where one picture is flat there,
+    and 1 where both show so little that a few pixels would decide."""
     uncovered: Boxes
     """(M, 4) differences outside every box, largest first."""
     num_differences: int
@@ -58,7 +59,7 @@ def compare_pair(board: Picture, reference: Picture, boxes: Boxes) -> PairFacts:
     grey, reference_grey = (to_grey(picture) for picture in (board, reference))
     shift, places = measure_shift(grey, reference_grey)
     moved_grey, view = move(reference_grey, shift)
-    agreement = correlation(grey[view], moved_grey[view])
+    agreement = _agreement(grey[view], moved_grey[view], boxes - np.tile((view[1].start, view[0].start), 2))
     gain, offset = change_of_light(moved_grey[view], grey[view])
     if is_grey(board) and is_grey(reference):
         board, moved = grey, moved_grey
@@ -87,6 +88,20 @@ def compare_pair(board: Picture, reference: Picture, boxes: Boxes) -> PairFacts:
             number for number, box in enumerate(boxes) if _is_unchanged(board, moved, view, box, limit)
         ),
     )
+
+
+def _agreement(board: Picture, reference: Picture, boxes: Boxes) -> float:
+    """Correlation of (h, w) pictures outside the boxes: what is labelled is expected to differ.
+
+    On a nearly blank picture the correlation is that of a handful of pixels; its differences say it all.
+    """
+    outside = np.ones(board.shape, np.bool_)
+    for left, top, right, bottom in np.rint(boxes).astype(int).clip(min=0).tolist():
+        outside[top:bottom, left:right] = False
+    if not outside.any() or max(board[outside].std(), reference[outside].std()) < MIN_STD:
+        return 1.0
+    # In columns, so that what is left is a picture again.
+    return correlation(board[outside][:, None], reference[outside][:, None])
 
 
 def to_grey(picture: Picture) -> Picture:
@@ -211,8 +226,8 @@ def change_of_light(reference: Picture, board: Picture) -> tuple[float, float]:
     """(gain, offset) that bring the reference into the board's light; (1, 0) where none is plausible."""
     step = max(int(np.sqrt(board.size / 250_000)), 1)
     r, b = (picture[::step, ::step].astype(np.float32) for picture in (reference, board))
-    variance = float(r.var()) if r.size else 0.0
-    if variance < 1.0:
+    if not r.size or min(r.std(), b.std()) < MIN_STD:
         return 1.0, 0.0
-    gain = float(((r - r.mean()) * (b - b.mean())).mean()) / variance
+    # A regression would take what lies askew, or is defective, for a loss of contrast.
+    gain = float(b.std() / r.std())
     return (gain, float(b.mean() - gain * r.mean())) if 0.5 <= gain <= 2.0 else (1.0, 0.0)

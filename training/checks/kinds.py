@@ -121,7 +121,8 @@ KINDS: dict[str, Kind] = {
     "outline-with-holes": Kind(
         Severity.NOTE,
         "Outlines with holes",
-        "They are read and kept. YOLO and Pascal VOC files cannot hold them: do not convert to those.",
+        "They are read and kept. In YOLO, LabelMe and CVAT files they are joined to their ring by cuts, "
+        "which other programs keep; Pascal VOC holds pixels only.",
     ),
     "outline-crosses-itself": Kind(
         Severity.WARNING,

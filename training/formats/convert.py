@@ -44,9 +44,9 @@ def import_dataset(
     Returns:
         A summary that JSON can hold: `from_format` (and whether it was `detected`), counts of `samples`,
         `good_boards`, `boxes`, `ignored`, `outlines`, `with_holes`, `in_parts`, `references`, `groups`;
-        `classes` and `splits` with their counts; `faults` of the source and what was `lost` in writing, as
-        {kind, where, message, image}; `not_held`: sentences on what the written set, read again, has
-        otherwise, none where it is the same; `written`: files.
+        `classes` and `splits` with their counts; `remarks` and `faults` of the source and what was `lost` in
+        writing, faults as {kind, where, message, image}; `not_held`: sentences on what the written set, read
+        again, has otherwise, none where it is the same; `written`: files.
 
     Raises:
         ConfigError: nothing can be read, a format that is not written, or `out` holds files.
@@ -73,6 +73,7 @@ def import_dataset(
         "detected": from_format == "auto",
         "to_format": to_format,
         **count(data),
+        "remarks": list(data.remarks),
         "faults": [_as_json(fault) for fault in data.faults],
         "lost": [_as_json(fault) for fault in lost],
         "not_held": not_held(data, back),
@@ -193,6 +194,15 @@ def _same_pixels(first: Shape | None, second: Shape | None, image: Path) -> bool
     return runs[0] == runs[1]
 
 
+def _references_differ(before: Sample, after: Sample) -> tuple[int, int]:
+    """Whether a reference is lost, gained, or another picture."""
+    kept = {path for path in (before.reference, after.reference) if path is not None}
+    same = (before.reference is None) == (after.reference is None)
+    return int(not same or len({_content(path, set()) for path in kept}) > 1), int(
+        before.reference is not None
+    )
+
+
 def _named(what: Callable[[Sample], object]) -> Callable[[Sample, Sample], tuple[int, int]]:
     return lambda before, after: (int(what(before) != what(after)), int(bool(what(before))))
 
@@ -203,7 +213,7 @@ _COMPARISONS: dict[str, Callable[[Sample, Sample], tuple[int, int]]] = {
     "outlines do not come back, or cover other pixels": _outlines_differ,
     "outlines come back in another form, covering the same pixels": _forms_differ,
     "flags of ignored boxes differ": _flags_differ,
-    "references differ": _named(lambda sample: sample.reference is not None),
+    "references differ": _references_differ,
     "group names differ": _named(lambda sample: sample.group),
     "stated splits differ": _named(lambda sample: sample.split),
 }

@@ -10,8 +10,9 @@ named. `occluded` and `z_order` change no outline and are not read.
 Objects with an attribute "ignored", "difficult", "crowd" or "is_crowd" that is true are ignored ones. A
 subset named train, validation or test is the split. Tracks, CVAT's format for video, are refused.
 
-What CVAT cannot hold: a box that differs from its outline; groups of pictures; references. Its polygons
-have no holes: these are joined to the ring by cuts of no width, which this reader takes out again.
+What CVAT cannot hold: a box that differs from its outline. Its polygons have no holes: these are joined to
+the ring by cuts of no width, which this reader takes out again. References and groups of pictures are
+written to pairs.csv.
 """
 
 from __future__ import annotations

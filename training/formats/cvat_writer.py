@@ -13,6 +13,7 @@ from inspect_vit.results import Sample
 from inspect_vit.shapes import Shape
 from training.formats.dataset import DataSet, Fault
 from training.formats.export import Export, relative_name, shape_of
+from training.formats.pair_table import write_pairs
 from training.formats.xml_tree import add, decimal, xml_text
 
 _IGNORED = "ignored"
@@ -24,6 +25,8 @@ def write_cvat(
 ) -> list[Path]:
     """Write annotations.xml and images/ into an empty folder; return the files.
 
+    References and groups go to pairs.csv.
+
     Args:
         copy_pictures: else the file names the pictures where they are.
         lost: gets a fault for whatever CVAT cannot hold.
@@ -32,14 +35,15 @@ def write_cvat(
         ConfigError: `out` is not empty or cannot be written, or a name holds a control character.
     """
     export = Export(data, out, lost)
-    export.lose_fields("reference", "group")
     samples = export.once_each()
     root = ElementTree.Element("annotations")
     add(root, "version", "1.1")
     _add_meta(root, samples, export)
+    placed = []
     for number, sample in enumerate(samples):
         name = export.names[sample.image]
         picture = export.place(sample.image, export.out / "images" / name, copy=copy_pictures)
+        placed.append((sample, picture))
         named = name if copy_pictures else relative_name(picture, export.out)
         size = picture_size(sample.image)
         subset = {"subset": _SUBSETS[sample.split]} if sample.split in _SUBSETS else {}
@@ -47,6 +51,7 @@ def write_cvat(
         image = add(root, "image", id=str(number), name=named, **subset, **sides)
         _add_shapes(image, sample, size, export)
     export.write_text(export.out / "annotations.xml", xml_text(root))
+    write_pairs(export, placed, copy=copy_pictures)
     return export.written
 
 

@@ -32,3 +32,5 @@ class DataSet:
     format: str = ""
     """Name in `registry.FORMATS`."""
     root: Path = field(default_factory=Path)
+    remarks: tuple[str, ...] = ()
+    """What was read beside the labels, and is no fault."""

@@ -73,14 +73,6 @@ class Export:
     def lose(self, kind: str, sample: Sample, message: str) -> None:
         self.lost.append(Fault(kind, sample.origin or str(sample.image), message, sample.image))
 
-    def lose_fields(self, *fields: str) -> None:
-        """Say once each how many samples have what the format has no place for: "reference", "group"."""
-        for field in fields:
-            having = [sample for sample in self.data.samples if getattr(sample, field)]
-            if having:
-                message = f"there is no place for the {field} of a picture; {len(having)} lose theirs"
-                self.lost.append(Fault(f"no-{field}", str(self.out), message, having[0].image))
-
     def check_box(self, sample: Sample, index: int, shape: Shape, size: tuple[int, int]) -> None:
         """Say so where a box is not that of its outline and the outline alone can be written."""
         bounds = np.clip(np.array(shape.bounds()), 0, (*size, *size))

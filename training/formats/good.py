@@ -9,12 +9,15 @@ import numpy as np
 from inspect_vit.errors import ConfigError
 from inspect_vit.results import Sample
 from training.formats.dataset import DataSet
+from training.formats.pair_table import PAIRS_NAME
 from training.formats.pictures import is_picture, list_pictures
 from training.formats.reading import Reading
 
 _LABEL_SUFFIXES = frozenset({".csv", ".json", ".txt", ".xml", ".yaml", ".yml"})
 _NO_BOXES = np.zeros((0, 4), np.float32)
-_NOT_LABELS = frozenset({"readme.txt", "license.txt", "licence.txt", "quarantine.json", "requirements.txt"})
+_NOT_LABELS = frozenset(
+    {"readme.txt", "license.txt", "licence.txt", "quarantine.json", "requirements.txt", PAIRS_NAME}
+)
 
 
 def looks_like_good(root: Path) -> bool:

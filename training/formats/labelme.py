@@ -12,8 +12,8 @@ one.
 
 A picture that is embedded and nowhere else is written out beside its JSON file: fault "embedded-picture".
 
-What LabelMe cannot hold: a box that differs from its outline; references. Its polygons have no holes: these
-are joined to the ring by cuts of no width, which this reader takes out again.
+What LabelMe cannot hold: a box that differs from its outline. Its polygons have no holes: these are joined to
+the ring by cuts of no width, which this reader takes out again. References are written to pairs.csv.
 """
 
 from __future__ import annotations

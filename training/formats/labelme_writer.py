@@ -18,6 +18,7 @@ from inspect_vit.results import Sample
 from inspect_vit.shapes import Shape
 from training.formats.dataset import DataSet, Fault
 from training.formats.export import Export, relative_name, shape_of
+from training.formats.pair_table import write_pairs
 
 _VERSION = "5.5.0"
 """The LabelMe whose keys are written."""
@@ -28,6 +29,8 @@ def write_labelme(
 ) -> list[Path]:
     """Write a JSON file beside each picture, and labels.txt, into an empty folder; return the files.
 
+    References go to pairs.csv.
+
     Args:
         copy_pictures: else the JSON files name the pictures where they are.
         lost: gets a fault for whatever LabelMe cannot hold.
@@ -36,11 +39,12 @@ def write_labelme(
         ConfigError: `out` is not empty, or cannot be written.
     """
     export = Export(data, out, lost)
-    export.lose_fields("reference")
+    placed = []
     for sample in export.once_each():
         name = export.names[sample.image]
         path = export.out / f"{Path(name).stem}.json"
         picture = export.place(sample.image, export.out / name, copy=copy_pictures)
+        placed.append((sample, picture))
         width, height = picture_size(sample.image)
         tree: dict[str, Any] = {
             "version": _VERSION,
@@ -54,6 +58,7 @@ def write_labelme(
         tree |= {key: value for key in ("split", "group") if (value := getattr(sample, key))}
         export.write_text(path, json.dumps(tree, ensure_ascii=False, allow_nan=False, indent=1) + "\n")
     export.write_text(export.out / "labels.txt", "".join(f"{name}\n" for name in export.class_names))
+    write_pairs(export, placed, copy=copy_pictures, groups=False)
     return export.written
 
 

@@ -6,7 +6,6 @@ On the command line: `--references name`, `name:(.*)_test={1}_temp`, `table:pair
 
 from __future__ import annotations
 
-import csv
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +14,8 @@ from inspect_vit.errors import ConfigError, ImageError
 from inspect_vit.image_io import picture_size
 from inspect_vit.results import Sample
 from training.formats.dataset import DataSet, Fault
-from training.formats.pictures import PICTURE_SUFFIXES, PictureFinder, list_pictures
+from training.formats.pair_table import Row, apply_table, drop_references, read_table
+from training.formats.pictures import PICTURE_SUFFIXES, list_pictures
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class ReferenceByName:
 
 @dataclass(frozen=True)
 class ReferenceByTable:
-    """A CSV file of the columns `image`, `reference`, perhaps `group`; paths from its folder or the set's."""
+    """A CSV file of the columns `image`, `reference`, perhaps `group` (training/formats/pair_table.py)."""
 
     path: Path
 
@@ -99,35 +99,30 @@ def apply_references(data: DataSet, rule: ReferenceRule) -> DataSet:
     """The set with a reference for each sample that the rule finds one for; the others are named.
 
     A reference is no sample of its own: pictures that were read as good boards and turn out to be the
-    reference of another are taken out, and counted in the faults.
+    reference of another are taken out, and counted in the faults. A table gives groups, too.
     """
-    faults = list(data.faults)
-    table = _read_table(rule.path, data, faults) if isinstance(rule, ReferenceByTable) else {}
-    samples = []
-    for sample in data.samples:
-        found = _find_reference(sample, rule, data, table)
-        if found is not None and found != sample.image:
-            sample = replace(sample, reference=found)
-        group = table.get(sample.image, {}).get("group") or sample.group
-        samples.append(replace(sample, group=group))
-    used = {sample.reference for sample in samples}
-    kept = [sample for sample in samples if len(sample.boxes) or sample.image not in used]
-    if len(kept) < len(samples):
-        message = (
-            f"{len(samples) - len(kept)} good pictures are references of others, and no boards of their own"
+    if isinstance(rule, ReferenceByTable):
+        data = apply_table(data, rule.path)
+    else:
+        found = ((sample, _find_reference(sample, rule, data)) for sample in data.samples)
+        samples = (
+            replace(sample, reference=path) if path not in (None, sample.image) else sample
+            for sample, path in found
         )
-        faults.append(Fault("used-as-reference", str(data.root), message))
-    for sample in kept:
-        if sample.reference is None:
+        data = drop_references(replace(data, samples=tuple(samples)))
+    faults = list(data.faults)
+    told = {fault.image for fault in faults if fault.kind == "missing-reference"}
+    for sample in data.samples:
+        if sample.reference is None and sample.image not in told:
             message = f"the rule {rule} finds no reference; kept without"
             faults.append(Fault("missing-reference", sample.origin, message, sample.image))
-    return replace(data, samples=tuple(kept), faults=tuple(faults))
+    return replace(data, faults=tuple(faults))
 
 
 def apply_groups(data: DataSet, rule: GroupRule) -> DataSet:
     """The set with a group for each sample that the rule finds one for; the others are named, unchanged."""
     faults, samples = list(data.faults), []
-    table = _read_table(rule.path, data, faults) if isinstance(rule, GroupByTable) else {}
+    table = read_table(rule.path, data, faults) if isinstance(rule, GroupByTable) else {}
     for sample in data.samples:
         group = _find_group(sample, rule, data, table)
         if not group:
@@ -161,19 +156,13 @@ def _misfit(sample: Sample, reference: Path) -> Fault | None:
     return Fault("reference-size", sample.origin, message, sample.image)
 
 
-def _find_reference(
-    sample: Sample, rule: ReferenceRule, data: DataSet, table: dict[Path, dict[str, str]]
-) -> Path | None:
+def _find_reference(sample: Sample, rule: ReferenceByName | ReferenceByFolder, data: DataSet) -> Path | None:
     """The reference by the rule, else the one the sample has."""
     found: Path | None = None
-    if isinstance(rule, ReferenceByName):
-        if match := _compile(rule.board).fullmatch(sample.image.stem):
-            found = _beside(sample.image, _fill(rule.reference, match))
-    elif isinstance(rule, ReferenceByTable):
-        if named := table.get(sample.image, {}).get("reference"):
-            found = PictureFinder([rule.path.parent, data.root]).find(named)
-    else:
+    if isinstance(rule, ReferenceByFolder):
         found = _in_folder(sample, data.root / rule.folder if not rule.folder.is_dir() else rule.folder)
+    elif match := _compile(rule.board).fullmatch(sample.image.stem):
+        found = _beside(sample.image, _fill(rule.reference, match))
     return found or sample.reference
 
 
@@ -205,9 +194,9 @@ def _in_folder(sample: Sample, folder: Path) -> Path | None:
     return found.resolve() if found else None
 
 
-def _find_group(sample: Sample, rule: GroupRule, data: DataSet, table: dict[Path, dict[str, str]]) -> str:
+def _find_group(sample: Sample, rule: GroupRule, data: DataSet, table: dict[Path, Row]) -> str:
     if isinstance(rule, GroupByTable):
-        return table.get(sample.image, {}).get("group", "")
+        return table[sample.image].group if sample.image in table else ""
     inside = sample.image.relative_to(data.root) if sample.image.is_relative_to(data.root) else sample.image
     if isinstance(rule, GroupByFolder):
         return inside.parent.as_posix() if inside.parent.parts else ""
@@ -220,26 +209,3 @@ def _compile(pattern: str) -> re.Pattern[str]:
         return re.compile(pattern)
     except re.error as error:
         raise ConfigError(f"{pattern!r} is no regular expression: {error}") from error
-
-
-def _read_table(path: Path, data: DataSet, faults: list[Fault]) -> dict[Path, dict[str, str]]:
-    """Picture -> its row; commas, semicolons or tabs part the columns. Rows without a picture are named."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"cannot read the table {path}: {error}") from error
-    lines = text.splitlines()
-    header = lines[0] if lines else ""
-    reader = csv.DictReader(lines, delimiter=max(",;\t", key=header.count), restval="")
-    columns = set(reader.fieldnames or ())
-    if "image" not in columns or not columns & {"reference", "group"}:
-        raise ConfigError(f"{path} begins {header!r}; wanted the columns image and reference or group")
-    finder = PictureFinder([path.resolve().parent, data.root, data.root / "images"])
-    table = {}
-    for row in reader:
-        if (image := finder.find(row["image"])) is not None:
-            table[image] = row
-        else:
-            message = f"there is no picture {row['image']!r}; the row is left out"
-            faults.append(Fault("missing-image", f"{path}:{reader.line_num}", message))
-    return table

@@ -15,6 +15,7 @@ from training.formats.deeppcb import looks_like_deeppcb, read_deeppcb_set
 from training.formats.good import looks_like_good, read_good
 from training.formats.labelme import looks_like_labelme, read_labelme, write_labelme
 from training.formats.mvtec import looks_like_mvtec, read_mvtec
+from training.formats.pair_table import apply_pairs
 from training.formats.references import (
     GroupRule,
     ReferenceRule,
@@ -130,6 +131,7 @@ def read_dataset(
 ) -> DataSet:
     """Read a labelled set; `DataSet.format` says in which format it was found.
 
+    A table pairs.csv in the folder of the set gives references and groups, each unless a rule does.
     References of another size than their board, and those that cannot be read, are taken off and named.
 
     Args:
@@ -145,6 +147,7 @@ def read_dataset(
     if name not in FORMATS:
         raise ConfigError(f"there is no format {name!r}; use auto or one of {', '.join(FORMATS)}")
     data = replace(FORMATS[name].read(root), format=name)
+    data = apply_pairs(data, references=references is None, groups=groups is None)
     if references is not None:
         data = apply_references(data, references)
     if groups is not None:

@@ -14,7 +14,7 @@ that is left open. Classes are listed in labelmap.txt, where there is one, else 
 alphabet.
 
 What VOC cannot hold: outlines finer than pixels, pixels of two objects, more than 254 outlines in a
-picture; groups; references.
+picture. References and groups are written to pairs.csv.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from inspect_vit.image_io import picture_size
 from inspect_vit.results import Sample
 from training.formats.dataset import DataSet, Fault
 from training.formats.export import Export, relative_name, shape_of
+from training.formats.pair_table import write_pairs
 from training.formats.voc_masks import draw_numbered, write_numbered
 from training.formats.xml_tree import add, decimal, xml_text
 
@@ -20,6 +21,8 @@ def write_voc(
 ) -> list[Path]:
     """Write Annotations, ImageSets/Main, SegmentationObject, labelmap.txt and JPEGImages; return the files.
 
+    References and groups go to pairs.csv.
+
     Args:
         copy_pictures: else the XML files name the pictures where they are.
         lost: gets a fault for whatever VOC cannot hold.
@@ -28,13 +31,14 @@ def write_voc(
         ConfigError: `out` is not empty or cannot be written, or a class name holds a control character.
     """
     export = Export(data, out, lost)
-    export.lose_fields("reference", "group")
     samples = export.once_each()
     lists: dict[str, list[str]] = {}
+    placed = []
     for sample in samples:
         name = export.names[sample.image]
         path = export.out / "Annotations" / f"{Path(name).stem}.xml"
         picture = export.place(sample.image, export.out / "JPEGImages" / name, copy=copy_pictures)
+        placed.append((sample, picture))
         named = name if copy_pictures else relative_name(picture, path.parent)
         size = picture_size(sample.image)
         has_outlines = _write_outlines(sample, Path(name).stem, size, export)
@@ -45,6 +49,7 @@ def write_voc(
         export.write_text(export.out / "ImageSets" / "Main" / f"{split}.txt", text)
     listed = "".join(f"{name}:::\n" for name in export.class_names)
     export.write_text(export.out / "labelmap.txt", f"# label:color_rgb:parts:actions\n{listed}")
+    write_pairs(export, placed, copy=copy_pictures)
     return export.written
 
 

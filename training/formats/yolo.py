@@ -9,10 +9,10 @@ An empty label file is a good board. A picture without a label file is one too b
 as fault "no-label-file". Labels lie where the last `images` of the path reads `labels`, or beside the
 picture.
 
-What YOLO cannot hold: a box that differs from its outline; ignored objects; groups; references. Its
-outlines are one ring: holes and disjoint parts are joined to it by cuts of no width, which this reader
-takes out, and pixels become the polygon along their edges. Numbers are written with 15 digits, so that
-boxes of float32 come back as they were.
+What YOLO cannot hold: a box that differs from its outline; ignored objects. Its outlines are one ring: holes
+and disjoint parts are joined to it by cuts of no width, which this reader takes out, and pixels become the
+polygon along their edges. Numbers are written with 15 digits, so that boxes of float32 come back as they
+were. References and groups are written to pairs.csv.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from training.formats.cuts import one_ring, split_cuts
 from training.formats.dataset import DataSet, Fault
 from training.formats.export import Export, shape_of
 from training.formats.outlines import pixel_outline
+from training.formats.pair_table import write_pairs
 from training.formats.picture_labels import PictureLabels, read_text
 from training.formats.pictures import list_pictures
 from training.formats.reading import Reading
@@ -182,7 +183,8 @@ def write_yolo(
 ) -> list[Path]:
     """Write data.yaml, images/SPLIT and labels/SPLIT into an empty folder; return the files.
 
-    Pictures without a split go to `train`. A good board gets an empty label file.
+    Pictures without a split go to `train`. A good board gets an empty label file. References and groups go to
+    pairs.csv, as other programs have no use for them.
 
     Args:
         copy_pictures: else images/SPLIT holds links to the pictures.
@@ -193,17 +195,17 @@ def write_yolo(
     """
     export = Export(data, out, lost)
     samples = export.once_each(by_split=True)
-    export.lose_fields("reference", "group")
     if unsplit := [sample for sample in samples if not sample.split]:
         export.lose("no-split", unsplit[0], f"{len(unsplit)} pictures are of no split; written to train")
     if len({shape is None for s in samples for shape in s.masks or (None,) * len(s.boxes)}) == 2:
         message = "boxes and outlines are mixed; other programs may take all for boxes, or refuse them"
         export.lose("mixed-labels", samples[0], message)
     numbers = {name: number for number, name in enumerate(export.class_names)}
+    placed = []
     for sample in samples:
         split, name = sample.split or "train", export.names[sample.image]
         target = export.out / "images" / split / name
-        export.place(sample.image, target, copy=copy_pictures, link=True)
+        placed.append((sample, export.place(sample.image, target, copy=copy_pictures, link=True)))
         lines = "".join(f"{line}\n" for line in _lines(sample, numbers, export))
         export.write_text((export.out / "labels" / split / name).with_suffix(".txt"), lines)
     splits = {
@@ -213,6 +215,7 @@ def write_yolo(
     }
     tree = {**splits, "nc": len(numbers), "names": {number: name for name, number in numbers.items()}}
     export.write_text(export.out / "data.yaml", yaml.safe_dump(tree, allow_unicode=True, sort_keys=False))
+    write_pairs(export, placed, copy=copy_pictures)
     return export.written
 
 

@@ -53,6 +53,31 @@ def test_a_spot_is_found_under_a_shift_and_the_shift_alone_is_no_difference() ->
     np.testing.assert_allclose(spotted.uncovered[0], (250, 200, 262, 212), atol=5)
 
 
+def test_an_almost_blank_pair_is_judged_by_its_differences_not_by_its_correlation() -> None:
+    """As picture 77000053 of DeepPCB: the edge of a pad, wider on the reference, and a labelled blob."""
+    board, reference = np.full((640, 640), 255, np.uint8), np.full((640, 640), 255, np.uint8)
+    for picture, centre, radius in ((board, (162, 58), 16), (reference, (162, 57), 17)):
+        cv2.circle(picture, centre, radius, 0, -1)
+        picture[48:80] = 255
+    cv2.circle(board, (230, 325), 11, 0, -1)
+    boxes = np.array([[205, 300, 255, 350]], np.float32)
+    facts = compare_pair(rgb(board), rgb(reference), boxes)
+    assert (facts.agreement, facts.shift_px) == (1.0, (0.0, 0.0))
+    assert (facts.uncovered.tolist(), facts.unchanged) == ([], ())
+    unlabelled = compare_pair(rgb(board), rgb(reference), NONE)
+    np.testing.assert_allclose(unlabelled.uncovered, [[219, 314, 242, 337]], atol=3)
+
+
+def test_labelled_defects_do_not_count_against_the_reference() -> None:
+    """A board whose labelled half is another board agrees; without the label it does not."""
+    reference, other = draw_board(4), draw_board(5)
+    board = reference.copy()
+    board[:, : board.shape[1] // 2] = other[:, : board.shape[1] // 2]
+    box = np.array([[0, 0, board.shape[1] // 2, board.shape[0]]], np.float32)
+    assert compare_pair(rgb(board), rgb(reference), box).agreement > 0.99
+    assert compare_pair(rgb(board), rgb(reference), NONE).agreement < 0.9
+
+
 def test_other_light_and_noise_are_no_difference() -> None:
     rng = np.random.default_rng(0)
     reference = draw_board(3)

@@ -157,7 +157,7 @@ def test_rules_are_read_from_the_command_line() -> None:
     [
         (b"", "begins ''"),
         (b"picture,reference\n", "wanted the columns image"),
-        (b"\xff\xfe", "cannot read the table"),
+        (b"\xff\x00", "byte 0 is not utf-8"),
     ],
 )
 def test_tables_that_are_none_are_refused(tmp_path: Path, content: bytes, message: str) -> None:

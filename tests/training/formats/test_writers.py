@@ -44,8 +44,6 @@ def test_what_yolo_cannot_hold_is_said(tmp_path: Path) -> None:
     lost: list[Fault] = []
     write_yolo(DataSet((sample,), ("open",), root=tmp_path), tmp_path / "out", lost=lost)
     assert [fault.kind for fault in lost] == [
-        "no-reference",
-        "no-group",
         "no-split",
         "mixed-labels",
         "no-ignored",
@@ -98,8 +96,6 @@ def test_what_voc_cannot_hold_is_said(tmp_path: Path) -> None:
     lost: list[Fault] = []
     write_voc(DataSet((sample,), ("open",), root=tmp_path), tmp_path / "out", copy_pictures=False, lost=lost)
     assert [fault.kind for fault in lost] == [
-        "no-reference",
-        "no-group",
         "no-outline",
         "no-outline",
         "outlines-overlap",
@@ -135,7 +131,7 @@ def test_what_labelme_cannot_hold_is_said_and_what_it_can_comes_back(tmp_path: P
     write_labelme(
         DataSet((sample,), ("open",), root=tmp_path), tmp_path / "out", copy_pictures=False, lost=lost
     )
-    assert [fault.kind for fault in lost] == ["no-reference", "no-box", "outline-as-pixels"]
+    assert [fault.kind for fault in lost] == ["no-box", "outline-as-pixels"]
     data = read_labelme(tmp_path / "out")
     (back,) = data.samples
     assert (back.image, back.group, back.ignored) == (board, "b7", (False, True))
@@ -179,7 +175,7 @@ def test_what_cvat_cannot_hold_is_said_and_what_it_can_comes_back(tmp_path: Path
     )
     lost: list[Fault] = []
     write_cvat(DataSet((sample,), (), root=tmp_path), tmp_path / "out", copy_pictures=False, lost=lost)
-    assert [fault.kind for fault in lost] == ["no-reference", "no-group", "no-box", "outline-as-pixels"]
+    assert [fault.kind for fault in lost] == ["no-box", "outline-as-pixels"]
     (back,) = read_cvat(tmp_path / "out").samples
     assert (back.image, back.ignored, back.labels) == (board, (True, False, True), sample.labels)
     assert back.masks is not None and back.masks[1] is not None
