@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, NoReturn
 
 import typer
 
-from inspect_vit import cli_data
+from inspect_vit import cli_data, cli_doctor
 from inspect_vit.console import defect_table, model_tables, say, stdout, verdict_table
 from inspect_vit.errors import ConfigError, InspectionError
 
@@ -30,6 +30,7 @@ app = typer.Typer(
 )
 
 app.add_typer(cli_data.app, name="data")
+app.command()(cli_doctor.doctor)
 
 CheckpointOption = Annotated[
     Path | None,
