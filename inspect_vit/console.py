@@ -40,8 +40,8 @@ def verdict_table(reports: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def defect_table(report: Mapping[str, Any]) -> Table:
-    """One row per defect of one board, with the level that had most say in it."""
-    table = Table("no.", "class", "score", "left, top, right, bottom (px)", "area (px)", "decided by")
+    """One row per defect of one board, with the level that the gates weigh most."""
+    table = Table("no.", "class", "score", "left, top, right, bottom (px)", "area (px)", "largest gate share")
     for defect in report["defects"]:
         level, share = max(defect["gate_share"].items(), key=lambda item: item[1])
         table.add_row(

@@ -52,7 +52,7 @@ def gate_legend(unit: float) -> Picture:
     wide = text_width("16 px", size)
     picture = np.empty((2 * pad + 3 * size + rise, 2 * pad + side + wide + pad, 3), np.uint8)
     picture[:] = PAPER
-    draw_text(picture, "decided by", (pad, pad + round(0.8 * size)), size, ink=INK)
+    draw_text(picture, "gate share", (pad, pad + round(0.8 * size)), size, ink=INK)
 
     # Barycentric shares of each pixel of the triangle: 4 px at the top, 16 px left, 32 px right.
     rows, columns = np.mgrid[0:rise, 0:side].astype(np.float32)

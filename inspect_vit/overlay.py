@@ -86,7 +86,7 @@ def render_defect_map_colour(image: Picture, result: InspectionResult, *, legend
 
 
 def render_gate(image: Picture, result: InspectionResult, *, legend: bool = True) -> Picture:
-    """Which level decided: the level colours mixed by their shares, over the board's structure."""
+    """Gate shares: the level colours mixed by their shares, over the board's structure."""
     height, width = image.shape[:2]
     colour = upsample(gate_colour(result.gate_maps), height, width)
     picture = _etched(np.rint(colour).clip(0, 255).astype(np.uint8), image)
@@ -217,7 +217,7 @@ def render_sheet(
     panels += [
         Panel("defects", render_overlay(small, scaled, legend=False), overlay_legend(SHEET_UNIT)),
         Panel("defect map", render_defect_map_colour(small, scaled, legend=False), defect_legend(SHEET_UNIT)),
-        Panel("which level decided", render_gate(small, scaled, legend=False), gate_legend(SHEET_UNIT)),
+        Panel("gate share of each level", render_gate(small, scaled, legend=False), gate_legend(SHEET_UNIT)),
     ]
     for level, cells in (attention or {}).items():
         drawn = render_attention(small, view.cells(cells), level, legend=False)

@@ -83,7 +83,7 @@ def _paths() -> dict[str, Any]:
         f"{one}/reference": {"get": reference},
         f"{one}/defect_map": {"get": _get("Probability of a defect per pixel", _PNG, [404, 422], [style])},
         f"{one}/overlay": {"get": _get("Board, defect map and boxes in one picture", _PNG, [404, 422])},
-        f"{one}/gate": {"get": _get("Which level decided, per pixel", _PNG, [404, 422])},
+        f"{one}/gate": {"get": _get("Share of each level in the gated fusion, per pixel", _PNG, [404, 422])},
         f"{one}/attention": {
             "get": _get(
                 "What the network looked at on one level: all of the board, a defect or a point",

@@ -57,7 +57,7 @@ function defectButton(defect, onSelect) {
     element(
       "small",
       {},
-      `${right - left} \u00d7 ${bottom - top} px at ${left}, ${top}; decided by ${shares(defect.gate_share)}`,
+      `${right - left} \u00d7 ${bottom - top} px at ${left}, ${top}; largest gate share ${shares(defect.gate_share)}`,
     ),
   );
   button.dataset.id = defect.id;
@@ -66,7 +66,7 @@ function defectButton(defect, onSelect) {
 
 function shares(gateShare) {
   const [[level, share]] = Object.entries(gateShare).sort((one, other) => other[1] - one[1]);
-  return `the ${level} px level (${Math.round(100 * share)} %)`;
+  return `${level} px (${Math.round(100 * share)} %)`;
 }
 
 function details(report) {

@@ -232,7 +232,7 @@ class TestBoards:
     def test_default_boards_are_the_samples(self, project: Path) -> None:
         boards, source = load_boards(None, small(), device=CPU)
         assert len(boards) == 4
-        assert f"of 6 in {project / 'data_samples'}, 4 with reference" in source
+        assert f"of 10 in {project / 'data_samples'}, 4 with reference" in source
 
     def test_drawn_boards_repeat_and_differ_from_their_reference(self) -> None:
         first, again = (drawn_boards(small(), device=CPU, side_px=128) for _ in range(2))
