@@ -94,6 +94,13 @@ class LossConfig(Frozen):
     mask: float = Field(0.5, ge=0.0)
 
 
+class PlainVitConfig(Frozen):
+    """Shape of the baseline, training/plain_vit.py."""
+
+    embed_dim: int = Field(192, gt=0, multiple_of=64)
+    depth: int = Field(4, gt=0)
+
+
 class TrainConfig(Frozen):
     name: str = Field(min_length=1, description="name of the checkpoint")
     model: ModelConfig
@@ -101,6 +108,9 @@ class TrainConfig(Frozen):
         None,
         description="checkpoint whose weights training starts from: the same network, classes by name; "
         "default: from chance",
+    )
+    plain_vit: PlainVitConfig | None = Field(
+        None, description="train the baseline in place of the hierarchy, for benchmarks/hierarchy.py"
     )
     data: DataConfig
     augment: AugmentConfig = AugmentConfig()

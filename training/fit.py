@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -23,15 +24,17 @@ from inspect_vit.console import say
 from inspect_vit.errors import ConfigError, ImageError
 from inspect_vit.image_io import read_image
 from inspect_vit.inspector import Inspector
-from inspect_vit.model import HierarchicalViT
+from inspect_vit.model import HierarchicalViT, ModelOutput
 from inspect_vit.results import Sample
 from inspect_vit.thresholds import choose_thresholds
+from training.checkup import CHECKUP_EVERY, Checkup
 from training.config import TrainConfig, data_root
 from training.curves import plot_curves
 from training.data import DefectDataset, fingerprint
 from training.loading import draw_pairs, good_boards, load_samples, read_samples
-from training.loop import build_trainee, evaluate, train_steps
+from training.loop import build_model, build_trainee, evaluate, train_steps
 from training.metrics import summarise
+from training.plain_vit import PlainViT
 from training.progress import track
 from training.quarantine import note_unreadable, read_notes
 from training.state import bf16_is_native, load_state, save_state
@@ -55,6 +58,23 @@ def fit(config: TrainConfig, *, out: Path, fresh: bool = False) -> Path:
     Raises:
         ConfigError: a data set that is not there, or a state of another configuration in `out`.
     """
+    if config.plain_vit is not None:
+        raise ConfigError("plain_vit is the baseline of benchmarks/hierarchy.py and makes no checkpoint")
+    return _finish(config, run_training(config, out=out, fresh=fresh), out)
+
+
+@dataclass(frozen=True)
+class TrainingRun:
+    """What a run was trained on, how, and how long this time."""
+
+    training: list[Sample]
+    validation: list[Sample]
+    minutes: float
+    precision: str
+
+
+def run_training(config: TrainConfig, *, out: Path, fresh: bool = False) -> TrainingRun:
+    """Train up to the last step and leave the state in `out`. Arguments and errors as `fit`."""
     out.mkdir(parents=True, exist_ok=True)
     draw_pairs(config, out)
     training, validation = load_samples(config, out=out)
@@ -82,9 +102,16 @@ def fit(config: TrainConfig, *, out: Path, fresh: bool = False) -> Path:
         f"{'GPU' if use_gpu else 'CPU'}, {precision}"
     )
     fabric.launch(cast(Any, _train), config, out)
-    return _finish(
-        config, training, validation, out, minutes=(time.monotonic() - start) / 60, precision=precision
-    )
+    return TrainingRun(training, validation, (time.monotonic() - start) / 60, precision)
+
+
+def averaged_model(config: TrainConfig, *, out: Path) -> HierarchicalViT | PlainViT:
+    """The network of a run with the averaged weights (EMA) of the state in `out`, in evaluation mode."""
+    trainee = build_trainee(config, total_steps=1)
+    load_state(out / STATE, trainee, config)
+    model = build_model(config.model_copy(update={"init_from": None}))
+    model.load_state_dict(_plain_names(trainee.ema.module.state_dict()))
+    return model.eval()
 
 
 def _train(fabric: Fabric, config: TrainConfig, out: Path) -> None:
@@ -115,9 +142,13 @@ def _train(fabric: Fabric, config: TrainConfig, out: Path) -> None:
     lead = fabric.is_global_zero
     log = _Log(out / LOG, trainee.step) if lead else None
 
-    def after_step(terms: dict[str, float]) -> None:
+    checkup = Checkup()
+
+    def after_step(terms: dict[str, float], output: ModelOutput) -> None:
         if log is not None:
             log.add(trainee.step, terms)
+            if trainee.step % CHECKUP_EVERY == 0 and isinstance(trainee.model, HierarchicalViT):
+                checkup.look(trainee.model, output, step=trainee.step)
             if trainee.step % config.save_every_steps == 0 or trainee.step == total_steps:
                 save_state(out / STATE, trainee, config)
 
@@ -160,33 +191,24 @@ def _log_lines(path: Path) -> Iterator[dict[str, float]]:
                 return
 
 
-def _finish(
-    config: TrainConfig,
-    training: list[Sample],
-    validation: list[Sample],
-    out: Path,
-    *,
-    minutes: float,
-    precision: str,
-) -> Path:
+def _finish(config: TrainConfig, run: TrainingRun, out: Path) -> Path:
     """EMA weights as fp16, thresholds from the validation groups, the checkpoint and its figures."""
-    validation = [sample for sample in validation if _is_readable(sample, out / UNREADABLE)]
+    training = run.training
+    validation = [sample for sample in run.validation if _is_readable(sample, out / UNREADABLE)]
     if not validation:
         raise ConfigError(f"no validation picture can be read; see {out / UNREADABLE}")
     left_out = read_samples(config, out=out)[1] | read_notes(out / UNREADABLE)
     named = {_shown(image, data_root(config.data)): reason for image, reason in left_out.items()}
-    trainee = build_trainee(config, total_steps=_total_steps(config, len(training)))
-    load_state(out / STATE, trainee, config)
-    model = HierarchicalViT(config.model)
-    model.load_state_dict(_plain_names(trainee.ema.module.state_dict()))
+    model = averaged_model(config, out=out)
+    assert isinstance(model, HierarchicalViT)
     round_to_fp16(model)
     path = out / f"{config.name}.safetensors"
     names = config.model.class_names
     record = {
         "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
         "config": config.model_dump(mode="json"),
-        "minutes_of_this_run": round(minutes, 1),
-        "precision": precision,
+        "minutes_of_this_run": round(run.minutes, 1),
+        "precision": run.precision,
         "pictures": {"training": len(training), "validation": len(validation)},
     } | ({"left_out": named} if named else {})
     if config.init_from is not None:

@@ -16,10 +16,11 @@ from torch import Tensor, nn
 from inspect_vit.image_io import read_image
 from inspect_vit.inspector import Inspector
 from inspect_vit.matching import Detections, Truths, as_detections, leave_out_ignored
-from inspect_vit.model import HierarchicalViT
+from inspect_vit.model import HierarchicalViT, ModelOutput
 from inspect_vit.results import Sample
 from training.config import TrainConfig
 from training.losses import total_loss
+from training.plain_vit import PlainViT
 from training.progress import track
 from training.warm_start import start_from
 
@@ -30,7 +31,7 @@ LOWEST_SCORE = 0.02
 class Trainee:
     """Everything that changes while training; `fit` saves and restores it."""
 
-    model: HierarchicalViT
+    model: HierarchicalViT | PlainViT
     optimizer: torch.optim.Optimizer
     scheduler: CosineLRScheduler
     ema: ModelEmaV3
@@ -40,9 +41,7 @@ class Trainee:
 def build_trainee(config: TrainConfig, *, total_steps: int) -> Trainee:
     """Weights by seed or checkpoint, AdamW with decay on weights only, cosine schedule, warm-up, EMA."""
     torch.manual_seed(config.seed)
-    model = HierarchicalViT(config.model).to(memory_format=torch.channels_last)
-    if config.init_from is not None:
-        start_from(model, config.init_from)
+    model = build_model(config).to(memory_format=torch.channels_last)
     if config.checkpoint_activations:
         _recompute_activations(model)
     optim = config.optim
@@ -59,7 +58,17 @@ def build_trainee(config: TrainConfig, *, total_steps: int) -> Trainee:
     return Trainee(model, optimizer, scheduler, ModelEmaV3(model, decay=optim.ema_decay, use_warmup=True))
 
 
-def _recompute_activations(model: HierarchicalViT) -> None:
+def build_model(config: TrainConfig) -> HierarchicalViT | PlainViT:
+    """The network of a run before its first step; with `init_from` that of the checkpoint."""
+    if config.plain_vit is not None:
+        return PlainViT(config.model, embed_dim=config.plain_vit.embed_dim, depth=config.plain_vit.depth)
+    model = HierarchicalViT(config.model)
+    if config.init_from is not None:
+        start_from(model, config.init_from)
+    return model
+
+
+def _recompute_activations(model: nn.Module) -> None:
     from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import apply_activation_checkpointing
 
     from inspect_vit.layers import Block
@@ -75,7 +84,7 @@ def train_steps(
     forward: nn.Module,
     optimizer: torch.optim.Optimizer,
     *,
-    after_step: Callable[[dict[str, float]], None],
+    after_step: Callable[[dict[str, float], ModelOutput], None],
 ) -> None:
     """Train on each batch in turn.
 
@@ -83,7 +92,8 @@ def train_steps(
 
     Args:
         forward, optimizer: the model and optimiser as Fabric wrapped them.
-        after_step: gets the loss terms, learning rate and gradient norm of the step just done.
+        after_step: gets the loss terms, learning rate and gradient norm of the step just done, and what
+            the model had answered; the gradients are still there.
     """
     for batch in batches:
         torch.manual_seed((config.seed * 1_000_003 + trainee.step) * fabric.world_size + fabric.global_rank)
@@ -105,7 +115,8 @@ def train_steps(
         trainee.ema.update(trainee.model, step=trainee.step)
         after_step(
             {key: float(value.detach()) for key, value in terms.items()}
-            | {"lr": trainee.optimizer.param_groups[0]["lr"], "grad_norm": float(norm)}  # type: ignore[arg-type]
+            | {"lr": trainee.optimizer.param_groups[0]["lr"], "grad_norm": float(norm)},  # type: ignore[arg-type]
+            output,
         )
 
 

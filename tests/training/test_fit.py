@@ -134,7 +134,7 @@ def steps(config: TrainConfig, out: Path, *, stop_after: int, total: int) -> dic
         fabric,
         model,
         optimizer,
-        after_step=lambda _: None,
+        after_step=lambda *_: None,
     )
     save_state(out / STATE, trainee, config)
     return {
