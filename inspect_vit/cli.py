@@ -187,15 +187,22 @@ def evaluate(
         typer.Option(min=1, help="Measure again with the reference moved by this many px. May be repeated."),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of re-imaged templates and confidence intervals.")] = 0,
+    faithfulness: Annotated[
+        bool, typer.Option("--faithfulness", help="Test the evidence too, on 100 defects found. Default: no.")
+    ] = False,
     device: DeviceOption = "auto",
 ) -> None:
     """Measure a checkpoint on a labelled data set: AP, recall, escapes and false calls."""
     from inspect_vit.checkpoint import default_checkpoint
     from training.evaluate import evaluate_checkpoint
 
-    evaluate_checkpoint(
+    model, root = (
         checkpoint or default_checkpoint(),
         data or Path(os.environ.get("INSPECT_VIT_DATA", ".")) / "deeppcb",
+    )
+    evaluate_checkpoint(
+        model,
+        root,
         out=out,
         limit=limit,
         split=split,
@@ -205,6 +212,11 @@ def evaluate(
     )
     print((out / "report.md").read_text(encoding="utf-8"))
     say(f"wrote {out / 'report.md'}, {out / 'report.json'} and plots")
+    if faithfulness:
+        from training.faithfulness import evaluate_faithfulness
+
+        evaluate_faithfulness(model, root, out=out, limit=limit, split=split, device=device, seed=seed)
+        print((out / "faithfulness.md").read_text(encoding="utf-8"))
 
 
 @app.command()
