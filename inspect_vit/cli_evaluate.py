@@ -62,6 +62,12 @@ def evaluate(
         typer.Option(min=1, help="Measure again with the reference moved by this many px. May be repeated."),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of re-imaged references and confidence intervals.")] = 0,
+    faithfulness: Annotated[
+        bool,
+        typer.Option(
+            "--faithfulness", help="Test the evidence too, on 100 defects that were found. Default: no."
+        ),
+    ] = False,
     device: Annotated[
         str,
         typer.Option(help="Where the model runs: auto (CUDA if there is one, else CPU), cpu, cuda, cuda:N."),
@@ -73,14 +79,19 @@ def evaluate(
     from training.formats.references import parse_groups, parse_references
     from training.measured_set import parse_renames
 
+    model = checkpoint or default_checkpoint()
+    root = data or Path(os.environ.get("INSPECT_VIT_DATA", ".")) / "deeppcb"
+    reference_rule = None if references is None else parse_references(references)
+    group_rule = None if groups is None else parse_groups(groups)
+    renames = parse_renames(rename or [])
     evaluate_checkpoint(
-        checkpoint or default_checkpoint(),
-        data or Path(os.environ.get("INSPECT_VIT_DATA", ".")) / "deeppcb",
+        model,
+        root,
         out=out,
         format=format,
-        references=None if references is None else parse_references(references),
-        groups=None if groups is None else parse_groups(groups),
-        rename=parse_renames(rename or []),
+        references=reference_rule,
+        groups=group_rule,
+        rename=renames,
         px_per_mm=px_per_mm,
         limit=limit,
         split=split,
@@ -91,3 +102,20 @@ def evaluate(
     )
     print((out / "report.md").read_text(encoding="utf-8"))
     say(f"wrote {out / 'report.md'}, {out / 'report.json'} and plots")
+    if faithfulness:
+        from training.faithfulness import evaluate_faithfulness
+
+        evaluate_faithfulness(
+            model,
+            root,
+            out=out,
+            format=format,
+            references=reference_rule,
+            groups=group_rule,
+            rename=renames,
+            limit=limit,
+            split=split,
+            device=device,
+            seed=seed,
+        )
+        print((out / "faithfulness.md").read_text(encoding="utf-8"))
