@@ -1,0 +1,261 @@
+"""Lay the picture of a board onto its golden reference, or say why that cannot be done.
+
+A map is found from coarse to fine (`registration_stages`): correlation of small pictures under small turns
+(`registration_pose`), then Gauss-Newton on all pixels for shift, turn, scale, stretch, shear and perspective
+(`registration_fit`), with an offset for every row slip of a line scan (`registration_slip`), then a smooth
+local field where the rest asks for one (`registration_field`). Local brightness and contrast are taken out of
+the pictures first. `registration_map` holds the geometry.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from inspect_vit.errors import ImageError, RegistrationError
+from inspect_vit.registration_fit import Cells, Grey, structured_share
+from inspect_vit.registration_map import BoardMap, Floats, project, take
+from inspect_vit.registration_pose import COARSE_SIDE, OTHERS, UPRIGHT, Pose, cell_size, find_pose, pyramid
+from inspect_vit.registration_stages import align, bend
+
+Aligner = Callable[[Pose], tuple[BoardMap, Cells]]
+MIN_SIDE = 64
+"""Smallest side of a picture that can be aligned, px."""
+FINE_AREA = 1_300_000
+"""The finest level that is fitted has at most so many pixels; larger pictures are reduced 2, 4, ... fold."""
+MIN_MATCH = 0.55
+"""Least share of structured cells that must match."""
+SURE_MATCH = 0.85
+"""Share of matching cells from which no other pose is tried."""
+WORTH_A_LOOK = 0.2
+"""Share of matching cells of a coarse level from which another pose is fitted in full."""
+POSE_MARGIN = 0.1
+"""Another pose must match by so much more to be named."""
+SAME_SHAPE = 0.1
+"""Pictures whose aspect ratios differ by less may show the same part at another resolution."""
+MIN_STRUCTURE = 0.02
+"""Least share of cells that must show structure. There are about 400 cells."""
+MAX_STRETCH = 0.015
+"""Largest difference of the scales along x and y, as a share."""
+MAX_RESIDUAL_PX = 1.5
+"""Largest displacement that may be left, root mean square."""
+MAX_SHIFT, MAX_TURN_DEGREES, MAX_SCALE = 0.15, 5.0, 0.05
+"""Limits: shift as a share of the longer side, turn, and scale as its distance from the expected one."""
+
+
+@dataclass(frozen=True)
+class Registration(BoardMap):
+    """A BoardMap with its figures. Lengths are pixels of the reference unless said otherwise."""
+
+    residual_px: float = 0.0
+    """Displacement left between board and reference where they match, root mean square over cells."""
+    residual_mm: float | None = None
+    """The same in millimetres, where px_per_mm was given."""
+    shift_px: tuple[float, float] = (0.0, 0.0)
+    """(x, y): how far the middle of the posted picture is moved, against the middle of the reference."""
+    turn_degrees: float = 0.0
+    """How far the posted picture is turned, clockwise as seen."""
+    scale: tuple[float, float] = (1.0, 1.0)
+    """Pixels of the reference per pixel of the posted picture, along the posted picture's x and y."""
+    inliers: float = 1.0
+    """Share of the structured cells that match, 0..1. Defects cost a few."""
+    coverage: float = 1.0
+    """Share of the reference that the posted picture covers, 0..1."""
+
+    def warp_boxes(self, boxes: Floats) -> Floats:
+        """(N, 4) box_xyxy of the reference's frame to boxes of the posted picture, clipped to it.
+
+        Each is the smallest upright box that holds the mapped corners and middles of the sides.
+        """
+        boxes = np.asarray(boxes, np.float64).reshape(-1, 4)
+        left, top, right, bottom = boxes.T
+        x, y = (left + right) / 2, (top + bottom) / 2
+        ring = np.stack(
+            (left, top, x, top, right, top, right, y, right, bottom, x, bottom, left, bottom, left, y), -1
+        )
+        places = self.to_board(ring.reshape(-1, 2) - 0.5).reshape(len(boxes), 8, 2) + 0.5
+        height, width = self.board_shape
+        limit = np.array([width, height, width, height], np.float64)
+        return np.asarray(np.clip(np.concatenate((places.min(1), places.max(1)), -1), 0, limit))
+
+    def warp_map(self, values: NDArray[np.float32], *, cell_px: int = 4) -> NDArray[np.float32]:
+        """A map over cells of the reference to the same over cells of the posted picture.
+
+        Args:
+            values: (h, w) or (K, h, w), h = ceil(H / cell_px) of the reference.
+
+        Returns:
+            (h', w') or (K, h', w') of the posted picture, linearly interpolated; 0 outside the reference.
+        """
+        rows, columns = (-(-side // cell_px) for side in self.board_shape)
+        y, x = np.meshgrid(np.arange(rows), np.arange(columns), indexing="ij")
+        middles: Floats = (np.stack((x, y), -1).reshape(-1, 2) + 0.5) * cell_px - 0.5
+        places = (self.to_reference(middles) + 0.5) / cell_px - 0.5
+        cells = places.reshape(rows, columns, 2).astype(np.float32)
+        # only the last half cell is beyond the middles of the outermost cells: repeat them there
+        height, width = values.shape[-2:]
+        inside = ((cells > -0.5) & (cells < np.array([width, height]) - 0.5)).all(-1)
+        levels = values.reshape(-1, height, width)
+        warped = [take(level, cells, cv2.INTER_LINEAR) * inside for level in levels]
+        return np.stack(warped).astype(np.float32).reshape(*values.shape[:-2], rows, columns)
+
+
+def register(
+    image: NDArray[np.uint8], reference: NDArray[np.uint8], *, px_per_mm: float | None = None
+) -> Registration:
+    """Lay a board onto its reference.
+
+    Args:
+        image: (H, W, 3) uint8, the posted picture.
+        reference: (H', W', 3) uint8, any size; a picture of another resolution is scaled.
+        px_per_mm: pixels of the reference per millimetre.
+
+    Raises:
+        ImageError: not a picture of that form.
+        RegistrationError: too little to align by, upside down, turned, mirrored, another product or side.
+    """
+    golden, board = _grey(reference, "reference"), _grey(image, "image")
+    mean_side = float(np.sqrt(golden.shape[0] * golden.shape[1]))
+    fine = _halvings(mean_side, float(np.sqrt(FINE_AREA)))
+    coarse = max(fine, _halvings(mean_side, COARSE_SIDE))
+    factors = [factor for factor in (2**k for k in range(16)) if fine <= factor <= coarse][::-1]
+    references, boards = pyramid(golden, factors), pyramid(board, factors)
+    scales = _scales(board.shape, golden.shape)
+    shapes = (golden.shape[0], golden.shape[1]), (board.shape[0], board.shape[1])
+
+    def align_as(pose: Pose) -> tuple[BoardMap, Cells]:
+        shown = boards if pose is UPRIGHT else {factor: pose.shows(level) for factor, level in boards.items()}
+        size = shapes[1] if pose.quarter_turns % 2 == 0 else shapes[1][::-1]
+        return align(references, shown, factors, scales, shapes[0], size)
+
+    _check_structure(references[coarse], "reference")
+    _check_structure(boards[coarse], "image")
+    best, cells = align_as(UPRIGHT)
+    if cells.share() < SURE_MATCH:
+        _check_poses(references[coarse], boards[coarse], scales, align_as, cells.share())
+    best, cells = bend(references, boards, factors, best, cells)
+    found = _figures(best, cells, fine, px_per_mm)
+    _check_limits(found, scales)
+    return found
+
+
+def _figures(board_map: BoardMap, cells: Cells, factor: int, px_per_mm: float | None) -> Registration:
+    height, width = board_map.board_shape
+    at = project(board_map.matrix, np.array([[(width - 1) / 2, (height - 1) / 2]]))
+    across, down = board_map.axes()
+    centre = (np.array(board_map.reference_shape[::-1]) - 1) / 2
+    residual = cells.residual_px() * factor
+    seen = [inside.mean(1) for _, _, inside in board_map.scaled(4).dense()]
+    return Registration(
+        matrix=board_map.matrix,
+        board_shape=board_map.board_shape,
+        reference_shape=board_map.reference_shape,
+        slips=board_map.slips,
+        field=board_map.field,
+        residual_px=residual,
+        residual_mm=None if px_per_mm is None else residual / px_per_mm,
+        shift_px=(float(at[0, 0] - centre[0]), float(at[0, 1] - centre[1])),
+        turn_degrees=float(np.degrees(np.arctan2(across[1] - down[0], across[0] + down[1]))),
+        scale=(float(np.hypot(*across)), float(np.hypot(*down))),
+        inliers=cells.share(),
+        coverage=float(np.concatenate(seen).mean()),
+    )
+
+
+def _check_structure(level: Grey, what: str) -> None:
+    share = structured_share(level, cell_size(level.shape))
+    if share < MIN_STRUCTURE:
+        raise RegistrationError(
+            f"cannot align: only {share:.1%} of the {what} shows structure (limit {MIN_STRUCTURE:.0%}); "
+            "send a picture that shows more of the board"
+        )
+
+
+def _check_poses(
+    golden: Grey, board: Grey, scales: tuple[float, ...], align_as: Aligner, upright: float
+) -> None:
+    """Raises RegistrationError when another pose fits clearly better, or when none fits."""
+    rough = [
+        (find_pose(golden, pose.shows(board), scales=scales, tries=1)[1].share(), k)
+        for k, pose in enumerate(OTHERS)
+    ]
+    best, best_share = UPRIGHT, upright
+    for _, k in sorted((scored for scored in rough if scored[0] >= WORTH_A_LOOK), reverse=True)[:2]:
+        share = align_as(OTHERS[k])[1].share()
+        if share > best_share + POSE_MARGIN:
+            best, best_share = OTHERS[k], share
+    if best is not UPRIGHT and best_share >= MIN_MATCH:
+        raise RegistrationError(
+            f"{best.name}: {best_share:.0%} of the board's structure matches that way, {upright:.0%} as it "
+            f"was posted (limit {MIN_MATCH:.0%}); {best.remedy}"
+        )
+    if upright < MIN_MATCH:
+        raise RegistrationError(
+            f"another product or another side: {upright:.0%} of the board's structure matches the reference "
+            f"(limit {MIN_MATCH:.0%}), and no quarter turn or mirroring fits; "
+            "send the reference of this product and side, at the same scale"
+        )
+
+
+def _check_limits(found: Registration, scales: tuple[float, ...]) -> None:
+    longest = max(found.reference_shape)
+    shift = float(np.hypot(*found.shift_px))
+    off = min(max(abs(value / scale - 1) for value in found.scale) for scale in scales)
+    if shift > MAX_SHIFT * longest:
+        raise RegistrationError(
+            f"cannot align: the board lies {shift:.0f} px off (limit {MAX_SHIFT * longest:.0f} px); "
+            "place it as in the reference"
+        )
+    if abs(found.turn_degrees) > MAX_TURN_DEGREES:
+        raise RegistrationError(
+            f"cannot align: the board is turned by {found.turn_degrees:.1f} degrees "
+            f"(limit {MAX_TURN_DEGREES:.0f}); place it as in the reference"
+        )
+    if off > MAX_SCALE:
+        raise RegistrationError(
+            f"cannot align: the board's scale is off by {off:.1%} (limit {MAX_SCALE:.0%}); "
+            "send pictures of the same resolution"
+        )
+    stretch = abs(found.scale[0] / found.scale[1] - 1)
+    if stretch > MAX_STRETCH:
+        raise RegistrationError(
+            f"cannot align: the board looks {stretch:.1%} longer one way than the other (limit "
+            f"{MAX_STRETCH:.1%}); do camera and conveyor run at the speed they ran at for the reference?"
+        )
+    if found.residual_px > MAX_RESIDUAL_PX:
+        raise RegistrationError(
+            f"cannot align: places lie {found.residual_px:.1f} px off after alignment "
+            f"(limit {MAX_RESIDUAL_PX:.1f} px); is the board bent, or the reference another revision?"
+        )
+
+
+def _grey(picture: NDArray[np.uint8], what: str) -> NDArray[np.uint8]:
+    if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[2] != 3 or not picture.size:
+        raise ImageError(
+            f"{what} is an array of {picture.dtype} and shape {picture.shape}, "
+            "wanted uint8 (height, width, 3) RGB"
+        )
+    if min(picture.shape[:2]) < MIN_SIDE:
+        raise RegistrationError(
+            f"cannot align: {what} has {picture.shape[1]}x{picture.shape[0]} px; "
+            f"send at least {MIN_SIDE} px a side"
+        )
+    return np.asarray(cv2.cvtColor(picture, cv2.COLOR_RGB2GRAY), np.uint8)
+
+
+def _halvings(side: float, limit: float) -> int:
+    """The smallest power of two that brings a side down to a limit."""
+    return 1 << max(0, math.ceil(math.log2(side / limit)))
+
+
+def _scales(board: tuple[int, ...], reference: tuple[int, ...]) -> tuple[float, ...]:
+    """Sizes of the board to try: as it is, and as large as the reference where both have one shape."""
+    down, across = reference[0] / board[0], reference[1] / board[1]
+    ratio = float(np.sqrt(down * across))
+    alike = abs(down / across - 1) < SAME_SHAPE
+    return (1.0, ratio) if alike and abs(ratio - 1) > MAX_SCALE / 2 else (1.0,)
