@@ -138,6 +138,20 @@ def leave_out_ignored(detections: Detections, truths: Truths, ignored: FloatArra
     return detections.select(counted | ~inside)
 
 
+def located(detections: Sequence[Detections], truths: Sequence[Truths]) -> BoolArray:
+    """(T,) whether the centre of any call, of whatever class, lies in each truth's box.
+
+    Asks whether an operator is sent to the right spot; unlike an IoU it does not depend on how wide the
+    annotator drew.
+    """
+    hits = []
+    for image_detections, image_truths in zip(detections, truths, strict=True):
+        centres = (image_detections.boxes[:, None, :2] + image_detections.boxes[:, None, 2:]) / 2
+        low, high = image_truths.boxes[None, :, :2], image_truths.boxes[None, :, 2:]
+        hits.append(((centres >= low) & (centres < high)).all(-1).any(0))
+    return _joined(hits, np.bool_)
+
+
 def box_iou(boxes: FloatArray, others: FloatArray) -> NDArray[np.float64]:
     """Intersection over union of boxes (N, 4) with others (M, 4): (N, M); 0 where the union is empty."""
     a, b = boxes.astype(np.float64)[:, None], others.astype(np.float64)[None]

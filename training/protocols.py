@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from inspect_vit.matching import BoolArray, Detections, Matches, Truths, match_images
+from inspect_vit.matching import BoolArray, Detections, Matches, Truths, located, match_images
 from inspect_vit.thresholds import operating_point
 from training.formats.deeppcb import TEST_ONLY_GROUPS
 from training.intervals import bootstrap_ap
@@ -116,6 +116,7 @@ def _operating_point(
         **asdict(operating_point(matches, 0.0)),
         "threshold": threshold,
         "found": proportion(int(np.count_nonzero(matches.found())), matches.num_truths),
+        "located": proportion(int(np.count_nonzero(located(calls, record.truths))), matches.num_truths),
         "outside": _false_calls(record, matches, slice(None)),
         "outside_per_class": dict(zip(record.class_names, per_class.tolist(), strict=True)),
         "clean_boards_flagged": proportion(sum(len(d) > 0 for d in clean), len(clean)),

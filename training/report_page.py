@@ -135,6 +135,7 @@ def _operating_points(report: dict[str, Any]) -> str:
         "threshold",
         "recall",
         "found, any class",
+        "located",
         "precision",
         "F",
         "calls outside every box",
@@ -147,7 +148,7 @@ def _operating_points(report: dict[str, Any]) -> str:
     for mode, measured in report["modes"].items():
         for point in measured["operating_points"]:
             if not point["reached"]:
-                rows.append([TITLES[mode], point["name"], "not reached", *["-"] * 9])
+                rows.append([TITLES[mode], point["name"], "not reached", *["-"] * 10])
                 continue
             outside, limit = point["outside"], point["threshold"]
             shown = sorted(set(limit.values())) if isinstance(limit, dict) else [limit]
@@ -158,6 +159,7 @@ def _operating_points(report: dict[str, Any]) -> str:
                     " to ".join(_number(v) for v in {shown[0], shown[-1]}),
                     _number(point["recall"]),
                     _number(point["found"]["value"]),
+                    _number(point["located"]["value"]),
                     _number(point["precision"]),
                     _number(point["f_score"]),
                     f"{outside['count']} in {outside['images']} images",
@@ -168,7 +170,10 @@ def _operating_points(report: dict[str, Any]) -> str:
                 ]
             )
     data = report["data"]
-    note = "A call is outside when it shares no area with any true box (IoU 0). "
+    note = (
+        "Found: a call of whatever class has IoU > 0.33 with the defect. Located: the centre of a call lies in "
+        "its box. A call is outside when it shares no area with any true box (IoU 0). "
+    )
     if data["px_per_mm"]:
         area_cm2 = data["total_px"] / data["px_per_mm"] ** 2 / 100
         note += (

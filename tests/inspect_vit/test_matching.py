@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from inspect_vit.errors import ConfigError
-from inspect_vit.matching import Detections, Truths, box_iou, leave_out_ignored, match_images
+from inspect_vit.matching import Detections, Truths, box_iou, leave_out_ignored, located, match_images
 from inspect_vit.thresholds import best_f_point, choose_thresholds
 
 A, B = 0, 1
@@ -224,3 +224,17 @@ def test_calls_in_an_ignored_box_count_for_nothing_but_those_on_a_truth_do() -> 
     kept = leave_out_ignored(found, truths, crowd)
     assert kept.scores.tolist() == pytest.approx([0.9, 0.7, 0.6])
     assert len(leave_out_ignored(found, truths, np.zeros((0, 4), np.float32))) == 4
+
+
+def test_located_asks_for_the_centre_of_any_call_alone() -> None:
+    wide = Truths(
+        np.array([[0, 0, 100, 10], [200, 0, 210, 10], [0, 50, 10, 60]], np.float32), np.array([0, 1, 2])
+    )
+    calls = Detections(
+        # The centre in the first box at IoU 0.04; beside the second; none for the third.
+        np.array([[90, 2, 96, 8], [206, 0, 222, 10]], np.float32),
+        np.array([0.9, 0.8]),
+        np.array([1, 1]),
+    )
+    nothing = Detections(np.zeros((0, 4), np.float32), np.zeros(0), np.zeros(0, np.int64))
+    assert located([calls, nothing], [wide, wide]).tolist() == [True, False, False, False, False, False]
