@@ -40,7 +40,7 @@ class CheckpointMetadata(Frozen):
 
 def default_checkpoint() -> Path:
     """The checkpoint that is shipped with the package."""
-    return Path(__file__).parent / "weights" / "deeppcb-nano.safetensors"
+    return Path(__file__).parent / "weights" / "generic-nano.safetensors"
 
 
 def round_to_fp16(model: HierarchicalViT) -> None:

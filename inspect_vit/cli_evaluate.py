@@ -46,6 +46,15 @@ def evaluate(
             help="Scale of the pictures, for false calls per area. Default: DeepPCB's, else unknown.",
         ),
     ] = None,
+    redraw: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            metavar="PX",
+            help="Measure against boxes drawn anew: the bounds of what differs from the reference inside "
+            "each label, this much wider on each side. For annotators who drew otherwise than the model learnt.",
+        ),
+    ] = None,
     limit: Annotated[
         int | None,
         typer.Option(min=1, help="Inspect this many pictures, evenly spaced. Default: all of the split."),
@@ -93,6 +102,7 @@ def evaluate(
         groups=group_rule,
         rename=renames,
         px_per_mm=px_per_mm,
+        redraw_px=redraw,
         limit=limit,
         split=split,
         shifts=tuple(shift or ()),

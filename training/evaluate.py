@@ -51,6 +51,7 @@ def evaluate_checkpoint(
     groups: GroupRule | None = None,
     rename: Mapping[str, str] | None = None,
     px_per_mm: float | None = None,
+    redraw_px: int | None = None,
     limit: int | None = None,
     split: str | None = None,
     shifts: Sequence[int] = (),
@@ -69,6 +70,7 @@ def evaluate_checkpoint(
         format, references, groups: as `read_dataset` takes them.
         rename: class of the set -> class of the checkpoint.
         px_per_mm: scale of the pictures, for false calls per area; known for DeepPCB.
+        redraw_px: draw the boxes anew by what differs from the reference, this much wider on each side.
         limit: inspect this many pictures, evenly spaced over the split, instead of all.
         split: part of the set; default DeepPCB's test split, of other sets everything.
         shifts: measure again with the reference moved by each of these, in px.
@@ -93,6 +95,7 @@ def evaluate_checkpoint(
         rename=rename,
         split=split,
         px_per_mm=px_per_mm,
+        redraw_px=redraw_px,
     )
     split_size = len(measured.samples)
     if limit is not None:

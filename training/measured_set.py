@@ -13,6 +13,7 @@ from inspect_vit.results import Sample
 from training.formats.deeppcb import SPLITS, Split, read_deeppcb
 from training.formats.references import GroupRule, ReferenceRule
 from training.formats.registry import detect_format, read_dataset
+from training.redraw import redraw
 
 DEEPPCB = "DeepPCB"
 DEEPPCB_PX_PER_MM = 48.0
@@ -46,6 +47,7 @@ def read_measured_set(
     rename: Mapping[str, str] | None = None,
     split: str | None = None,
     px_per_mm: float | None = None,
+    redraw_px: int | None = None,
 ) -> MeasuredSet:
     """Read a set in any format.
 
@@ -54,6 +56,7 @@ def read_measured_set(
             `Missing_hole` is the checkpoint's `missing-hole`.
         rename: class of the set -> class of the checkpoint, for other differences.
         split: part of the set. Default: DeepPCB's test split; of other sets, everything.
+        redraw_px: draw the boxes anew by the difference from the reference, this much wider on each side.
 
     Raises:
         ConfigError: nothing to measure on, a split that is not there, or a class that stays unknown.
@@ -85,6 +88,10 @@ def read_measured_set(
         replace(sample, labels=tuple(names.get(label, label) for label in sample.labels))
         for sample in samples
     )
+    if redraw_px is not None:
+        drawn, kept = redraw(renamed, margin_px=redraw_px)
+        say(f"boxes redrawn with {redraw_px} px of margin; {kept} in which nothing differs stay as they are")
+        renamed, title = tuple(drawn), f"{title}, boxes redrawn + {redraw_px} px"
     return MeasuredSet(title, stated, renamed, scale)
 
 

@@ -171,7 +171,7 @@ def _operating_points(report: dict[str, Any]) -> str:
             )
     data = report["data"]
     note = (
-        "Found: a call of whatever class has IoU > 0.33 with the defect. Located: the centre of a call lies in "
+        "Found: a call of whatever class has IoU > 0.33 with the defect. Located: the centre of one lies in "
         "its box. A call is outside when it shares no area with any true box (IoU 0). "
     )
     if data["px_per_mm"]:

@@ -42,7 +42,7 @@ SHIPPED = (
     SampleBoard("board_05", 122),
     SampleBoard("board_06", 113, good=True),
     SampleBoard("colour_01", 112, "colour", "green", "hasl"),
-    SampleBoard("colour_02", 106, "colour", "none", "copper"),
+    SampleBoard("colour_02", 106, "colour", "red", "hasl"),
     SampleBoard("colour_03", 100, "colour", "blue", "enig"),
     SampleBoard("colour_04", 118, "colour", "green", "enig", good=True),
 )
