@@ -52,7 +52,7 @@ def evaluate(
             min=0,
             metavar="PX",
             help="Measure against boxes drawn anew: the bounds of what differs from the reference inside "
-            "each label, this much wider on each side. For annotators who drew otherwise than the model learnt.",
+            "each label, this much wider on each side. For labels drawn otherwise than the model learnt.",
         ),
     ] = None,
     limit: Annotated[

@@ -148,7 +148,7 @@ def located(detections: Sequence[Detections], truths: Sequence[Truths]) -> BoolA
     for image_detections, image_truths in zip(detections, truths, strict=True):
         centres = (image_detections.boxes[:, None, :2] + image_detections.boxes[:, None, 2:]) / 2
         low, high = image_truths.boxes[None, :, :2], image_truths.boxes[None, :, 2:]
-        inside: BoolArray = ((centres >= low) & (centres < high)).all(-1)  # (N, M)
+        inside = np.asarray(((centres >= low) & (centres < high)).all(-1), np.bool_)  # (N, M)
         hits.append(np.asarray(inside.any(0), np.bool_))
     return _joined(hits, np.bool_)
 

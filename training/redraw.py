@@ -1,6 +1,6 @@
 """Boxes drawn anew by what differs from the golden reference: one convention for sets of several annotators.
 
-Annotators frame the same defect tightly, loosely, or with the pad around it. An IoU then measures their habit.
+Annotators frame the same defect tightly, loosely, or with the pad around it. An IoU then measures habit.
 For pictures in register with their reference the pixels themselves tell where the defect ends.
 """
 
