@@ -32,6 +32,10 @@ class CheckpointMetadata(Frozen):
     thresholds: dict[ReferenceMode, dict[str, float]] = Field(
         description="score per class and reference mode"
     )
+    needs_reference: bool = Field(
+        False,
+        description="boards without a golden reference get verdict ERROR: the model is no judge of them",
+    )
     training: dict[str, Any] = Field(default_factory=dict, description="how it was made")
     data_fingerprint: str = ""
     git_revision: str = ""
@@ -57,6 +61,7 @@ def save_checkpoint(
     name: str,
     thresholds: dict[ReferenceMode, dict[str, float]],
     training: dict[str, Any],
+    needs_reference: bool = False,
     data_fingerprint: str = "",
     git_revision: str = "",
 ) -> CheckpointMetadata:
@@ -69,6 +74,7 @@ def save_checkpoint(
         version=_version(tensors, model.config),
         model=model.config,
         thresholds=thresholds,
+        needs_reference=needs_reference,
         training=training,
         data_fingerprint=data_fingerprint,
         git_revision=git_revision,

@@ -86,6 +86,11 @@ class Inspector:
         errors = () if intake is None else intake.errors
         if reference is not None:
             errors = (*errors, *pair_faults(image, reference))
+        elif self.metadata.needs_reference:
+            errors = (
+                *errors,
+                f"model {self.metadata.name} inspects only against a golden reference; send one",
+            )
         verdict = Verdict.ERROR if errors else Verdict.FAIL if failing else Verdict.PASS
         finish = time.perf_counter()
         return InspectionResult(

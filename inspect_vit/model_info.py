@@ -29,6 +29,7 @@ def describe_checkpoint(path: Path) -> dict[str, Any]:
         "file_bytes": path.stat().st_size,
         **describe_model(model),
         "thresholds": {mode: dict(limits) for mode, limits in metadata.thresholds.items()},
+        "needs_reference": metadata.needs_reference,
         "training": dict(metadata.training),
     }
 

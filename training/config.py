@@ -116,6 +116,9 @@ class TrainConfig(Frozen):
     augment: AugmentConfig = AugmentConfig()
     optim: OptimConfig = OptimConfig()
     loss: LossConfig = LossConfig()
+    needs_reference: bool = Field(
+        False, description="the checkpoint answers ERROR to boards without a golden reference"
+    )
     epochs: int = Field(gt=0)
     batch_size: int = Field(8, gt=0, description="crops per step, over all processes")
     devices: int = Field(2, gt=0, description="training processes: one per GPU, or per CPU core")

@@ -101,6 +101,10 @@ def evaluate_checkpoint(
     if limit is not None:
         measured = replace(measured, samples=_evenly(measured.samples, limit))
     if not measured.has_references:
+        if inspector.metadata.needs_reference:
+            raise ConfigError(
+                f"{inspector.metadata.name} inspects only against a golden reference; {data} lacks some"
+            )
         without = sum(sample.reference is None for sample in measured.samples)
         say(f"{without} of {len(measured.samples)} pictures have no reference: measured without references")
         if shifts:
@@ -111,7 +115,9 @@ def evaluate_checkpoint(
     if partial.is_file() and (earlier := load_record(partial)).describes_same_work(record):
         record.runs.update(earlier.runs)
         say(f"going on with an interrupted evaluation; already done: {', '.join(record.runs)}")
-    for name, (samples, pose) in _passes(measured, shifts, seed).items():
+    for name, (samples, pose) in _passes(
+        measured, shifts, seed, alone=not inspector.metadata.needs_reference
+    ).items():
         if name not in record.runs:
             record.runs[name] = _inspect_all(inspector, samples, pose, label=name.replace("_", " "))
             save_record(partial, record)
@@ -173,9 +179,12 @@ def _truths(sample: Sample, index: Mapping[str, int]) -> Truths:
 
 
 def _passes(
-    measured: MeasuredSet, shifts: Sequence[int], seed: int
+    measured: MeasuredSet, shifts: Sequence[int], seed: int, *, alone: bool
 ) -> dict[str, tuple[Sequence[Sample], Callable[[int, Sample], Posed]]]:
-    """Each pass: over which samples, and what is shown to the inspector for number i of them."""
+    """Each pass: over which samples, and what is shown to the inspector for number i of them.
+
+    alone: boards are inspected without their references too.
+    """
     samples = measured.samples
 
     def with_reference(number: int, sample: Sample) -> Posed:
@@ -204,12 +213,19 @@ def _passes(
         return {"without_reference": (samples, without_reference)}
     # Boards of one product share a reference, which is one good board however many are inspected with it.
     good = list({sample.reference: sample for sample in samples}.values())
-    return {
-        "with_reference": (samples, with_reference),
+    blind: dict[str, tuple[Sequence[Sample], Callable[[int, Sample], Posed]]] = {
         "without_reference": (samples, without_reference),
         CLEAN_RUN["without_reference"]: (good, template),
+    }
+    aided: dict[str, tuple[Sequence[Sample], Callable[[int, Sample], Posed]]] = {
+        "with_reference": (samples, with_reference),
         CLEAN_RUN["with_reference"]: (good, reimaged_template),
-    } | {SHIFT_RUN.format(shift): (samples, shifted(shift)) for shift in shifts}
+    }
+    return (
+        aided
+        | (blind if alone else {})
+        | {SHIFT_RUN.format(shift): (samples, shifted(shift)) for shift in shifts}
+    )
 
 
 def shift_picture(picture: Pixels, shift_px: int, turn: int) -> Pixels:

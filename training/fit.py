@@ -214,13 +214,18 @@ def _finish(config: TrainConfig, run: TrainingRun, out: Path) -> Path:
     if config.init_from is not None:
         start = read_metadata(config.init_from)
         record["started_from"] = {"name": start.name, "version": start.version}
-    common = {"name": config.name, "data_fingerprint": fingerprint(training), "git_revision": _git_revision()}
+    common: dict[str, Any] = {
+        "name": config.name,
+        "needs_reference": config.needs_reference,
+        "data_fingerprint": fingerprint(training),
+        "git_revision": _git_revision(),
+    }
     modes: tuple[ReferenceMode, ReferenceMode] = ("with_reference", "without_reference")
     thresholds: dict[ReferenceMode, dict[str, float]] = {mode: dict.fromkeys(names, 0.5) for mode in modes}
     save_checkpoint(path, model, thresholds=thresholds, training=record, **common)
     inspector = Inspector(path)
     figures = {}
-    for mode in modes:
+    for mode in modes[:1] if config.needs_reference else modes:
         boards = validation if mode == "with_reference" else validation + good_boards(validation)
         found = evaluate(inspector, boards, with_reference=mode == "with_reference", label=f"validate {mode}")
         thresholds[mode] = choose_thresholds(*found, names)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import cv2
 import numpy as np
 import pytest
 import torch
 
-from inspect_vit.checkpoint import load_checkpoint, save_checkpoint
+from inspect_vit.checkpoint import ReferenceMode, load_checkpoint, save_checkpoint
 from inspect_vit.errors import ConfigError, ImageError, ImageTooLargeError
 from inspect_vit.inspector import Inspector, check_picture, resolve_device
 from inspect_vit.results import IntakeReport, Verdict
@@ -127,3 +128,27 @@ def test_devices_that_are_not_there_are_named() -> None:
         resolve_device("cuda:99")
     with pytest.raises(ConfigError, match="'meta' is not supported"):
         resolve_device("meta")
+
+
+def test_a_model_that_needs_a_reference_passes_no_board_without_one(
+    tiny_checkpoint: Path, tmp_path: Path
+) -> None:
+    model, metadata = load_checkpoint(tiny_checkpoint)
+    path = tmp_path / "needy.safetensors"
+    # Thresholds that nothing reaches: all that keeps the board from PASS is the missing reference.
+    limits = dict.fromkeys(metadata.model.class_names, 1.0)
+    thresholds: dict[ReferenceMode, dict[str, float]] = {
+        "with_reference": limits,
+        "without_reference": limits,
+    }
+    save_checkpoint(path, model, name="needy", thresholds=thresholds, training={}, needs_reference=True)
+    inspector = Inspector(path, device="cpu")
+    rng = np.random.default_rng(0)
+    board = (cv2.resize(rng.integers(0, 2, (40, 40), np.uint8), (320, 320), interpolation=0) * 255)[..., None]
+    board = np.repeat(board, 3, axis=2)
+    golden = board.copy()
+    golden[:8] = 255 - golden[:8]
+    alone, paired = inspector.inspect(board), inspector.inspect(board, reference=golden)
+    assert alone.verdict is Verdict.ERROR
+    assert alone.reasons == ("model needy inspects only against a golden reference; send one",)
+    assert paired.verdict is Verdict.PASS

@@ -275,3 +275,23 @@ def test_class_names_that_do_not_fit_are_answered_with_the_way_out(
         )
     with pytest.raises(ConfigError, match="rename 'open'; wanted CLASS_OF_THE_SET=CLASS_OF_THE_CHECKPOINT"):
         parse_renames(["open"])
+
+
+def test_a_model_that_needs_references_is_measured_with_them_alone(
+    talkative_checkpoint: Path, small_set: Path, photographs: Path, tmp_path: Path
+) -> None:
+    model, metadata = load_checkpoint(talkative_checkpoint)
+    needy = tmp_path / "needy.safetensors"
+    save_checkpoint(
+        needy, model, name="needy", thresholds=metadata.thresholds, training={}, needs_reference=True
+    )
+    report = evaluate_checkpoint(needy, small_set, out=tmp_path / "out", device="cpu")
+    assert list(report["modes"]) == ["with_reference"]
+    assert set(load_record(tmp_path / "out" / RECORD_NAME).runs) == {"with_reference", "reimaged_templates"}
+    assert report["modes"]["with_reference"]["quality"]["detections"] > 0
+    labels = photographs / "annotations.coco.json"
+    labels.write_text(labels.read_text().replace('"reference"', '"unknown"'))
+    with pytest.raises(ConfigError, match="needy inspects only against a golden reference"):
+        evaluate_checkpoint(
+            needy, photographs, out=tmp_path / "no", rename={"Open_Circuit": "open"}, device="cpu"
+        )
