@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -17,6 +16,7 @@ from torch import Tensor
 
 from inspect_vit.config import AttentionBackend, Frozen, ModelConfig
 from inspect_vit.errors import CheckpointError
+from inspect_vit.files import write_atomically
 from inspect_vit.model import HierarchicalViT
 
 ReferenceMode = Literal["with_reference", "without_reference"]
@@ -84,16 +84,6 @@ def save_checkpoint(
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, save(tensors, metadata={HEADER_KEY: metadata.model_dump_json()}))
     return metadata
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """Replace a file whole or not at all, also when the machine stops half way."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    with temporary.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
 
 
 def read_metadata(path: str | Path) -> CheckpointMetadata:

@@ -154,7 +154,7 @@ def synthesise(
             min=0, help="Boxes are this many px wider than the defect on each side; DeepPCB's are 10."
         ),
     ] = 10,
-    seed: Annotated[int, typer.Option(help="The same seed and settings make the same pictures.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed and settings make the same pictures.")] = 0,
     workers: WorkersOption = None,
 ) -> None:
     """Make boards with defects whose class and pixels are exactly known."""
@@ -182,6 +182,8 @@ def synthesise(
         seed=seed,
         workers=workers,
     )
+    if not any(made.defects.values()) and defects[1] and good_share < 1:
+        say("no defect found room: other classes, smaller sizes or another source may")
     for line in made.refused:
         say(f"left out {line}")
     counts = ", ".join(f"{number} {label}" for label, number in made.defects.items() if number)

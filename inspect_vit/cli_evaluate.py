@@ -70,7 +70,9 @@ def evaluate(
         list[int] | None,
         typer.Option(min=1, help="Measure again with the reference moved by this many px. May be repeated."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of re-imaged references and confidence intervals.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Seed of re-imaged references and confidence intervals.")
+    ] = 0,
     faithfulness: Annotated[
         bool,
         typer.Option(

@@ -17,18 +17,19 @@ from numpy.typing import NDArray
 
 from inspect_vit.config import AttentionBackend
 from inspect_vit.console import say
-from inspect_vit.errors import ConfigError
+from inspect_vit.errors import ConfigError, ImageError
 from inspect_vit.image_io import read_image
 from inspect_vit.inspector import Inspector
 from inspect_vit.matching import Truths, as_detections, leave_out_ignored
 from inspect_vit.results import IntakeReport, Sample, Verdict
 from training.formats.references import GroupRule, ReferenceRule
+from training.locking import held
 from training.measured_set import MeasuredSet, read_measured_set
 from training.progress import track
-from training.protocols import CLEAN_RUN, SHIFT_RUN
+from training.protocols import CLEAN_RUN, SHIFT_RUN, build_report
 from training.record import Record, Run, load_record, save_record
 from training.reimage import reimage
-from training.report import report_record
+from training.report import write_report
 from training.true_size import UNKNOWN_SIZE, true_size_px
 
 MIN_SCORE = 0.02
@@ -110,6 +111,23 @@ def evaluate_checkpoint(
         if shifts:
             raise ConfigError(f"shifts {list(shifts)} need a reference for every picture")
     out.mkdir(parents=True, exist_ok=True)
+    with held(out):
+        return _measure(
+            inspector, measured, shifts, out=out, split_size=split_size, seed=seed, command=command
+        )
+
+
+def _measure(
+    inspector: Inspector,
+    measured: MeasuredSet,
+    shifts: Sequence[int],
+    *,
+    out: Path,
+    split_size: int,
+    seed: int,
+    command: Sequence[str],
+) -> dict[str, Any]:
+    """The passes that are not done yet, one after another, and the report."""
     record = _describe(inspector, measured, split_size=split_size, seed=seed, command=shlex.join(command))
     partial = out / _PARTIAL_NAME
     if partial.is_file() and (earlier := load_record(partial)).describes_same_work(record):
@@ -123,7 +141,9 @@ def evaluate_checkpoint(
             save_record(partial, record)
     save_record(out / RECORD_NAME, record)
     partial.unlink(missing_ok=True)
-    return report_record(out / RECORD_NAME, out=out)
+    report = build_report(record)
+    write_report(report, record, out)
+    return report
 
 
 def _evenly(samples: Sequence[Sample], limit: int) -> tuple[Sample, ...]:
@@ -140,13 +160,13 @@ def _describe(
     class_names = metadata.model.class_names
     sizes, true_sizes = [], []
     for sample in track(samples, total=len(samples), label="true sizes"):
-        image = read_image(sample.image)[0]
+        image = _read(sample.image)[0]
         sizes.append(image.shape[:2])
         boxes = sample.boxes[~sample.is_ignored]
         if sample.reference is None:
             true_sizes += [UNKNOWN_SIZE] * len(boxes)
         else:
-            reference = read_image(sample.reference)[0]
+            reference = _read(sample.reference)[0]
             true_sizes += [true_size_px(image, reference, box) for box in boxes]
     index = {name: label for label, name in enumerate(class_names)}
     return Record(
@@ -163,6 +183,7 @@ def _describe(
         px_per_mm=measured.px_per_mm,
         split=measured.split,
         split_size=split_size,
+        fingerprint=measured.fingerprint,
         seed=seed,
         command=command,
         images=tuple(sample.image.name for sample in samples),
@@ -188,11 +209,11 @@ def _passes(
     samples = measured.samples
 
     def with_reference(number: int, sample: Sample) -> Posed:
-        image, intake = read_image(sample.image)
+        image, intake = _read(sample.image)
         return image, _read_reference(sample), intake
 
     def without_reference(number: int, sample: Sample) -> Posed:
-        image, intake = read_image(sample.image)
+        image, intake = _read(sample.image)
         return image, None, intake
 
     def template(number: int, sample: Sample) -> Posed:
@@ -204,7 +225,7 @@ def _passes(
 
     def shifted(shift: int) -> Callable[[int, Sample], Posed]:
         def pose(number: int, sample: Sample) -> Posed:
-            image, intake = read_image(sample.image)
+            image, intake = _read(sample.image)
             return image, shift_picture(_read_reference(sample), shift, number), intake
 
         return pose
@@ -256,6 +277,14 @@ def _inspect_all(
     )
 
 
+def _read(path: Path) -> tuple[Pixels, IntakeReport]:
+    """A picture of the set; an error names it."""
+    try:
+        return read_image(path)
+    except ImageError as error:
+        raise type(error)(f"{path}: {error}") from error
+
+
 def _read_reference(sample: Sample) -> Pixels:
     assert sample.reference is not None
-    return read_image(sample.reference)[0]
+    return _read(sample.reference)[0]

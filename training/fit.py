@@ -75,6 +75,8 @@ class TrainingRun:
 
 def run_training(config: TrainConfig, *, out: Path, fresh: bool = False) -> TrainingRun:
     """Train up to the last step and leave the state in `out`. Arguments and errors as `fit`."""
+    if config.init_from is not None:
+        read_metadata(config.init_from)
     out.mkdir(parents=True, exist_ok=True)
     draw_pairs(config, out)
     training, validation = load_samples(config, out=out)

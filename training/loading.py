@@ -81,7 +81,14 @@ def read_samples(config: TrainConfig, *, out: Path) -> tuple[list[Sample], dict[
             say(f"... and {len(found.faults) - MAX_NAMED} more faults; inspect-vit data check lists them")
         samples = list(found.samples)
     _check_classes(samples, config)
-    return leave_out(samples, read_quarantine(data.quarantine) if data.quarantine else {})
+    reasons = read_quarantine(data.quarantine) if data.quarantine else {}
+    kept, left_out = leave_out(samples, reasons)
+    if reasons and not left_out:
+        raise ConfigError(
+            f"none of the {len(reasons)} pictures that {data.quarantine} names is in the set; "
+            "was the set moved? run inspect-vit data check again"
+        )
+    return kept, left_out
 
 
 def good_boards(samples: Sequence[Sample]) -> list[Sample]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,6 +31,21 @@ class MeasuredSet:
     samples: tuple[Sample, ...]
     px_per_mm: float | None
     """None where it is not known: false calls per area are then left out."""
+
+    @property
+    def fingerprint(self) -> str:
+        """12 hex digits over every picture, reference and label: files by path, size and time of change."""
+        digest = hashlib.sha256()
+        for sample in self.samples:
+            for path in (sample.image, sample.reference):
+                if path is not None:
+                    state = path.stat()
+                    digest.update(
+                        f"{path.resolve()} {state.st_size} {state.st_mtime_ns}\n".encode("utf-8", "replace")
+                    )
+            digest.update(f"{sample.labels} {sample.group}".encode("utf-8", "replace"))
+            digest.update(sample.boxes.tobytes() + bytes(sample.ignored))
+        return digest.hexdigest()[:12]
 
     @property
     def has_references(self) -> bool:
@@ -83,7 +99,7 @@ def read_measured_set(
             found = sorted({sample.split for sample in data.samples} - {""})
             wanted = f"; it states {', '.join(found) or 'no split'}" if split else ""
             raise ConfigError(f"{root} has no picture{f' of split {split!r}' if split else ''}{wanted}")
-    names = _class_map(samples, class_names, rename or {})
+    names = known_classes(samples, class_names, rename or {})
     renamed = tuple(
         replace(sample, labels=tuple(names.get(label, label) for label in sample.labels))
         for sample in samples
@@ -101,20 +117,20 @@ def parse_renames(pairs: Sequence[str]) -> dict[str, str]:
     Raises:
         ConfigError: an entry without an equals sign or with an empty side.
     """
-    renames = {}
+    renames: dict[str, str] = {}
     for pair in pairs:
         old, _, new = pair.partition("=")
         if not old or not new:
             raise ConfigError(f"rename {pair!r}; wanted CLASS_OF_THE_SET=CLASS_OF_THE_CHECKPOINT")
-        renames[old] = new
+        if renames.setdefault(old, new) != new:
+            raise ConfigError(f"rename {old!r} is given twice, to {renames[old]!r} and to {new!r}")
     return renames
 
 
-def _class_map(
+def known_classes(
     samples: Sequence[Sample], class_names: Sequence[str], rename: Mapping[str, str]
 ) -> dict[str, str]:
     """Class of the set -> class of the checkpoint, for every class that counts."""
-    by_key = {_key(name): name for name in class_names}
     counted = {
         label
         for sample in samples
@@ -126,13 +142,26 @@ def _class_map(
             f"no defect of the set is of class {', '.join(sorted(absent))}, which --rename names; "
             f"it has {', '.join(sorted(counted)) or 'none'}"
         )
-    names = {label: by_key.get(_key(rename.get(label, label))) for label in counted}
+    names = {label: _known_as(rename.get(label, label), class_names) for label in counted}
     if unknown := sorted(label for label, name in names.items() if name is None):
         raise ConfigError(
             f"the labels hold classes {', '.join(unknown)} that the checkpoint does not know; "
             f"it knows {', '.join(class_names)}; --rename {unknown[0]}=CLASS says which one is meant"
         )
     return {label: name for label, name in names.items() if name is not None}
+
+
+def _known_as(label: str, class_names: Sequence[str]) -> str | None:
+    """The class itself, else the only one that differs in case, spaces, hyphens or underscores alone."""
+    if label in class_names:
+        return label
+    alike = [name for name in class_names if _key(name) == _key(label)]
+    if len(alike) > 1:
+        raise ConfigError(
+            f"the labels' class {label!r} may be {' or '.join(map(repr, alike))} of the checkpoint; "
+            f"--rename {label}=CLASS says which"
+        )
+    return alike[0] if alike else None
 
 
 def _key(name: str) -> str:

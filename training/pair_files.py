@@ -9,6 +9,7 @@ from typing import Any
 
 import cv2
 
+from inspect_vit.files import write_atomically
 from inspect_vit.shapes import Shape
 from training.pairs import Pair
 
@@ -67,6 +68,4 @@ def write_labels(folder: Path, entries: Sequence[Entry], class_names: Sequence[s
 
 def write_whole(path: Path, content: str | bytes) -> None:
     """All of it or nothing, whenever the run is stopped."""
-    part = path.with_name(path.name + ".part")
-    part.write_bytes(content if isinstance(content, bytes) else content.encode())
-    part.replace(path)
+    write_atomically(path, content if isinstance(content, bytes) else content.encode())

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from inspect_vit.errors import ConfigError
+from inspect_vit.files import write_atomically
 from inspect_vit.results import Sample
 
 LIST_NAME = "quarantine.json"
@@ -22,7 +23,7 @@ def write_quarantine(path: Path, reasons: Mapping[Path, tuple[str, str]]) -> Non
         {"image": str(image), "kind": kind, "message": message} for image, (kind, message) in reasons.items()
     ]
     text = json.dumps(entries, indent=1, ensure_ascii=False)
-    path.write_text(text + "\n", encoding="utf-8", newline="\n")
+    write_atomically(path, (text + "\n").encode())
 
 
 def read_quarantine(path: Path) -> dict[Path, str]:
@@ -33,13 +34,15 @@ def read_quarantine(path: Path) -> dict[Path, str]:
     """
     try:
         entries = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(entries, list):
+            raise TypeError(f"{type(entries).__name__} at its top")
         return {
             (path.parent / entry["image"]).resolve(): f"{entry['kind']}: {entry['message']}"
             for entry in entries
         }
     except OSError as error:
         raise ConfigError(f"cannot read the quarantine list {path}: {error.strerror}") from error
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError, RuntimeError) as error:
         raise ConfigError(
             f"{path} is no quarantine list ({type(error).__name__}: {error}); wanted a JSON list of objects "
             "with image, kind and message, as `inspect-vit data check` writes it"

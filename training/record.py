@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from inspect_vit.errors import ConfigError
 from inspect_vit.matching import BoolArray, Detections, Truths
 
-FORMAT = 2
+FORMAT = 3
 _META = (
     "model",
     "class_names",
@@ -23,6 +23,7 @@ _META = (
     "px_per_mm",
     "split",
     "split_size",
+    "fingerprint",
     "seed",
     "command",
     "images",
@@ -57,6 +58,8 @@ class Record:
     split: str
     split_size: int
     """Pictures in the whole split, of which I were inspected."""
+    fingerprint: str
+    """Of the pictures, references and labels that were inspected."""
     seed: int
     command: str
     images: tuple[str, ...]
@@ -72,11 +75,9 @@ class Record:
     runs: dict[str, Run] = field(default_factory=dict)
 
     def describes_same_work(self, other: Record) -> bool:
-        """Whether the runs of one may stand in the other: model, pictures and seed agree."""
-        return all(
-            getattr(self, name) == getattr(other, name)
-            for name in ("model", "thresholds", "data_set", "split", "seed", "images")
-        )
+        """Whether the runs of one may stand in the other: model, pictures, labels and seed agree."""
+        names = ("model", "thresholds", "fingerprint", "seed")
+        return all(getattr(self, name) == getattr(other, name) for name in names)
 
 
 def save_record(path: Path, record: Record) -> None:
@@ -117,7 +118,9 @@ def load_record(path: Path) -> Record:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             return _decode(arrays)
     except (KeyError, ValueError, TypeError, EOFError, zipfile.BadZipFile) as error:
-        raise ConfigError(f"{path} does not hold the detections of an evaluation: {error}") from error
+        raise ConfigError(
+            f"{path} does not hold the detections of an evaluation: {error}; delete it to start again"
+        ) from error
     except OSError as error:
         raise ConfigError(f"cannot read the detections {path}: {error}") from error
 

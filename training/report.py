@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+from inspect_vit.files import write_atomically
 from training.plots import draw_plots
 from training.protocols import build_report
 from training.record import Record, load_record
@@ -25,9 +26,9 @@ def write_report(report: dict[str, Any], record: Record, out: Path) -> list[Path
     """Write report.json (NaN as null), report.md and the plots into `out`; names the files."""
     out.mkdir(parents=True, exist_ok=True)
     data, page = out / "report.json", out / "report.md"
-    data.write_text(json.dumps(finite(report), indent=2, allow_nan=False) + "\n", encoding="utf-8")
+    write_atomically(data, (json.dumps(finite(report), indent=2, allow_nan=False) + "\n").encode())
     plots = draw_plots(report, record, out)
-    page.write_text(as_markdown(report, [plot.name for plot in plots]), encoding="utf-8")
+    write_atomically(page, as_markdown(report, [plot.name for plot in plots]).encode())
     return [data, page, *plots]
 
 

@@ -9,8 +9,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from inspect_vit.checkpoint import write_atomically
 from inspect_vit.errors import CheckpointError, ConfigError
+from inspect_vit.files import write_atomically
 from training.config import TrainConfig
 from training.loop import Trainee
 

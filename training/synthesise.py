@@ -32,6 +32,7 @@ from training.render import ScanStyle
 from training.sources import Source, cut_picture, draw_artwork, find_sources
 
 SETTINGS = "synthesis.json"
+MAX_DEFECTS = 10_000
 _RECIPE = 1
 """Raised when the same settings give other pictures than before."""
 
@@ -108,7 +109,7 @@ def synthesise(
     """
     low, high = (px_per_mm, px_per_mm) if isinstance(px_per_mm, (int, float)) else px_per_mm
     plan = plan or DefectPlan()
-    _check(count=count, size=size, style=style, scales=(low, high), workers=workers, plan=plan)
+    _check(count=count, size=size, style=style, scales=(low, high), workers=workers, plan=plan, seed=seed)
     draw_style(np.random.default_rng(0), mask=mask, finish=finish)
     recipe = Recipe(
         find_sources(source),
@@ -126,7 +127,7 @@ def synthesise(
     folder = Path(out).resolve()
     (folder / "labels").mkdir(parents=True, exist_ok=True)
     _settle(folder / SETTINGS, recipe)
-    missing = [number for number in range(1, count + 1) if not _marker(folder, number).exists()]
+    missing = [number for number in range(1, count + 1) if not _is_complete(folder, number)]
     with _mapper(recipe, folder, min(workers or os.cpu_count() or 1, max(len(missing), 1))) as mapped:
         for _ in track(mapped(missing), total=len(missing), label="pairs"):
             pass
@@ -179,20 +180,26 @@ def _check(
     scales: tuple[float, float],
     workers: int | None,
     plan: DefectPlan,
+    seed: int,
 ) -> None:
     faults = [
         (count < 1, f"{count} pairs; give 1 or more"),
         (not 64 <= size <= 16_384, f"pictures of {size} px; give 64 to 16384"),
         (style not in ("scan", "colour"), f"style {style!r}; give 'scan' or 'colour'"),
         (
-            not 0 < scales[0] <= scales[1] <= 500,
-            f"{scales[0]} to {scales[1]} px per mm; give 0 < least <= most <= 500",
+            not 1 <= scales[0] <= scales[1] <= 500,
+            f"{scales[0]} to {scales[1]} px per mm; give 1 <= least <= most <= 500",
         ),
         (workers is not None and workers < 1, f"{workers} workers; give 1 or more"),
         (
-            not 0 <= plan.count[0] <= plan.count[1],
-            f"{plan.count[0]} to {plan.count[1]} defects; give 0 <= least <= most",
+            not 0 <= plan.count[0] <= plan.count[1] <= MAX_DEFECTS,
+            f"{plan.count[0]} to {plan.count[1]} defects; give 0 <= least <= most <= {MAX_DEFECTS}",
         ),
+        (
+            plan.size_px[1] > size,
+            f"defects of up to {plan.size_px[1]} px on pictures of {size} px; give less",
+        ),
+        (seed < 0, f"seed {seed}; give 0 or more"),
         (not 0 <= plan.good_share <= 1, f"a share of good boards of {plan.good_share}; give 0 to 1"),
     ]
     for wrong, message in faults:
@@ -215,6 +222,16 @@ def _settle(path: Path, recipe: Recipe) -> None:
         )
 
 
+def _is_complete(folder: Path, number: int) -> bool:
+    """Whether a pair's labels are readable and its pictures there."""
+    marker = _marker(folder, number)
+    try:
+        image = json.loads(marker.read_text(encoding="utf-8"))["image"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+    return all((folder / str(image[key])).is_file() for key in ("file_name", "reference"))
+
+
 def _marker(folder: Path, number: int) -> Path:
     return folder / "labels" / f"board_{number:06d}.json"
 
@@ -231,11 +248,11 @@ def _start_worker(recipe: Recipe, folder: Path) -> None:
 
 def _work(number: int) -> int:
     assert _running is not None
-    _make_andwrite_whole(*_running, number)
+    _make_and_write(*_running, number)
     return number
 
 
-def _make_andwrite_whole(recipe: Recipe, folder: Path, number: int) -> None:
+def _make_and_write(recipe: Recipe, folder: Path, number: int) -> None:
     pair, facts = make_pair(recipe, number)
     marker = _marker(folder, number)
     image, annotations = write_pair(folder, marker.stem, pair)
@@ -250,7 +267,7 @@ def _mapper(recipe: Recipe, folder: Path, workers: int) -> Iterator[Callable[[Se
 
         def here(numbers: Sequence[int]) -> Iterator[int]:
             for number in numbers:
-                _make_andwrite_whole(recipe, folder, number)
+                _make_and_write(recipe, folder, number)
                 yield number
 
         yield here

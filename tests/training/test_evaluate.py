@@ -14,13 +14,15 @@ import pytest
 import torch
 
 from inspect_vit.checkpoint import load_checkpoint, save_checkpoint
-from inspect_vit.errors import ConfigError
+from inspect_vit.errors import ConfigError, ImageError
 from inspect_vit.image_io import read_image
 from inspect_vit.inspector import Inspector
 from inspect_vit.matching import as_detections
+from inspect_vit.results import Sample
 from training.evaluate import MIN_SCORE, RECORD_NAME, evaluate_checkpoint, shift_picture
 from training.formats.deeppcb import CLASS_NAMES
-from training.measured_set import parse_renames
+from training.locking import held
+from training.measured_set import known_classes, parse_renames
 from training.record import load_record
 
 
@@ -295,3 +297,69 @@ def test_a_model_that_needs_references_is_measured_with_them_alone(
         evaluate_checkpoint(
             needy, photographs, out=tmp_path / "no", rename={"Open_Circuit": "open"}, device="cpu"
         )
+
+
+@pytest.mark.parametrize("change", ["reference", "ignored"])
+def test_passes_over_other_references_or_labels_are_not_reused(
+    talkative_checkpoint: Path,
+    photographs: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    change: str,
+) -> None:
+    options: dict[str, Any] = {"rename": {"Open_Circuit": "open"}, "device": "cpu"}
+    inspect = Inspector.inspect
+
+    def interrupted(self: Inspector, *args: Any, **given: Any) -> Any:
+        if given["reference"] is None:  # in the pass after the first two
+            raise KeyboardInterrupt
+        return inspect(self, *args, **given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Inspector, "inspect", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            evaluate_checkpoint(talkative_checkpoint, photographs, out=tmp_path / "a", **options)
+    assert (tmp_path / "a" / "detections.partial.npz").is_file()
+    labels = photographs / "annotations.coco.json"
+    if change == "reference":
+        other = cv2.imread(str(photographs / "golden.png"))
+        assert other is not None
+        cv2.imwrite(str(photographs / "other.png"), 255 - other)
+        labels.write_text(labels.read_text().replace("golden.png", "other.png"))
+    else:
+        labels.write_text(labels.read_text().replace('"iscrowd": 1', '"iscrowd": 0'))
+    resumed, fresh = (
+        evaluate_checkpoint(talkative_checkpoint, photographs, out=tmp_path / name, **options)["modes"]
+        for name in ("a", "b")
+    )
+    assert list(figures(resumed)) == pytest.approx(list(figures(fresh)), nan_ok=True)
+
+
+def test_two_evaluations_do_not_share_a_folder(
+    talkative_checkpoint: Path, small_set: Path, tmp_path: Path
+) -> None:
+    with held(tmp_path), pytest.raises(ConfigError, match="another run is writing into"):
+        evaluate_checkpoint(talkative_checkpoint, small_set, out=tmp_path, device="cpu")
+    assert not any(tmp_path.iterdir())
+
+
+def test_an_unreadable_picture_is_named(
+    talkative_checkpoint: Path, photographs: Path, tmp_path: Path
+) -> None:
+    picture = photographs / "2.png"
+    picture.write_bytes(picture.read_bytes()[:-200])
+    with pytest.raises(ImageError, match=r"2\.png: the picture is damaged"):
+        evaluate_checkpoint(
+            talkative_checkpoint, photographs, out=tmp_path, rename={"Open_Circuit": "open"}, device="cpu"
+        )
+
+
+def test_class_names_that_differ_in_spelling_alone_are_not_mixed_up(tmp_path: Path) -> None:
+    sample = Sample(tmp_path / "a.png", np.zeros((2, 4), np.float32), ("open", "pinhole"))
+    assert known_classes([sample], ("open", "Open", "pinhole", "pin-hole"), {}) == {
+        "open": "open", "pinhole": "pinhole",
+    }  # fmt: skip
+    with pytest.raises(ConfigError, match="class 'pinhole' may be 'Pin-Hole' or 'pin_hole'"):
+        known_classes([sample], ("open", "Pin-Hole", "pin_hole"), {})
+    with pytest.raises(ConfigError, match="rename 'a' is given twice"):
+        parse_renames(["a=open", "a=short"])

@@ -57,6 +57,7 @@ def record() -> Record:
         px_per_mm=48.0,
         split="test",
         split_size=500,
+        fingerprint="0123456789ab",
         seed=0,
         command="inspect-vit evaluate --checkpoint m",
         images=("1.jpg", "2.jpg"),

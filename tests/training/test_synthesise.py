@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
@@ -128,4 +129,31 @@ def test_settings_that_cannot_work_are_refused(
 ) -> None:
     with pytest.raises(ConfigError, match=message):
         synthesise(tmp_path / "out", **({"count": 1, "size": 128, "workers": 1} | options))  # type: ignore[arg-type]
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_pair_that_lost_a_picture_or_its_labels_is_drawn_again(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"count": 3, "size": 128, "workers": 1}
+    synthesise(tmp_path, **options)
+    whole = {path.name: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    (tmp_path / "board_000001_test.png").unlink()
+    (tmp_path / "labels" / "board_000003.json").write_bytes(b"")
+    assert synthesise(tmp_path, **options).num_kept == 1
+    assert {path.name: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == whole
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"plan": DefectPlan(size_px=(1000, 2000))}, "up to 2000 px on pictures of 128 px"),
+        ({"px_per_mm": 0.001}, "give 1 <= least <= most <= 500"),
+        ({"seed": -1}, "seed -1"),
+        ({"plan": DefectPlan(count=(1, 10**20))}, "give 0 <= least <= most <= 10000"),
+    ],
+)
+def test_settings_that_cannot_be_drawn_are_refused(
+    tmp_path: Path, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message):
+        synthesise(tmp_path / "out", count=1, size=128, workers=1, **options)
     assert not (tmp_path / "out").exists()

@@ -13,6 +13,7 @@ import numpy as np
 
 from inspect_vit.console import say, stdout
 from inspect_vit.errors import ConfigError
+from inspect_vit.files import write_atomically
 from inspect_vit.results import Sample
 from training.checks.classes import Lookalikes, check_looks, check_names, choose_examples, compare_classes
 from training.checks.duplicates import Likeness, Pair, confirm, find_pairs
@@ -67,7 +68,7 @@ def run_check(
     written = tuple(out / name for name in (PAGE_NAME, JSON_NAME, LIST_NAME))
     write_page(report, written[0])
     text = json.dumps(report.as_json(), indent=1, ensure_ascii=False, allow_nan=False)
-    written[1].write_text(text + "\n", encoding="utf-8")
+    write_atomically(written[1], (text + "\n").encode())
     write_quarantine(written[2], report.quarantine())
     print_report(report, stdout())
     say(f"wrote {', '.join(str(file) for file in written)}")

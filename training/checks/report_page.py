@@ -9,6 +9,7 @@ from typing import Any
 
 import jinja2
 
+from inspect_vit.files import write_atomically
 from training.checks.findings import CheckReport, Finding
 from training.checks.kinds import Severity, kind_of
 from training.checks.labels import SIZES
@@ -69,7 +70,7 @@ def write_page(report: CheckReport, path: Path) -> None:
         ],
         sections=sections,
     )
-    path.write_text(page, encoding="utf-8")
+    write_atomically(path, page.encode())
 
 
 def _card(report: CheckReport, finding: Finding) -> dict[str, Any]:
