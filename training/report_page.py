@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from training.measured_set import DEEPPCB
 from training.metrics import PANEL_SIDE_MM2
 from training.plots import TITLES
+from training.report_table import interval, number, share, table, tenths
 
 METHOD = """## How it is measured
 
@@ -70,20 +70,20 @@ def _head(report: dict[str, Any]) -> str:
 
 def _quality(report: dict[str, Any]) -> str:
     def row(name: str, *path: str) -> list[str]:
-        return [name, *(_number(_at(measured["quality"], path)) for measured in report["modes"].values())]
+        return [name, *(number(_at(measured["quality"], path)) for measured in report["modes"].values())]
 
-    def interval(measured: dict[str, Any]) -> str:
+    def ap_interval(measured: dict[str, Any]) -> str:
         low, high = measured["quality"]["shipped"]["ap_interval"]
-        return f"{_number(low)} to {_number(high)}"
+        return f"{number(low)} to {number(high)}"
 
     def best(measured: dict[str, Any]) -> str:
         point = measured["quality"]["shipped"]["best_f"]
-        return f"{_number(point['f_score'])} at {_number(point['threshold'])}"
+        return f"{number(point['f_score'])} at {number(point['threshold'])}"
 
     modes = report["modes"].values()
     rows = [
         row("AP, pooled, shipped matching", "shipped", "ap"),
-        ["... its 95 % bootstrap interval over images", *map(interval, modes)],
+        ["... its 95 % bootstrap interval over images", *map(ap_interval, modes)],
         row("mean AP, shipped matching, class by class", "shipped", "mean_ap"),
         row("mean AP, same-class matching", "same_class", "mean_ap"),
         row("AP, pooled, same-class matching", "same_class", "ap"),
@@ -97,7 +97,7 @@ def _quality(report: dict[str, Any]) -> str:
         row("F at the deployed thresholds, same-class matching", "same_class", "deployed", "f_score"),
     ]
     n = report["data"]["defects"]
-    return f"## Detection quality (n = {n} defects)\n\n" + _table(["measure", *_titles(report)], rows)
+    return f"## Detection quality (n = {n} defects)\n\n" + table(["measure", *_titles(report)], rows)
 
 
 def _per_class(report: dict[str, Any]) -> str:
@@ -119,13 +119,13 @@ def _per_class(report: dict[str, Any]) -> str:
     rows = []
     for label, count in quality["truths_per_class"].items():
         values = [
-            _number(m["quality"][key][table][label]) for m in modes.values() for _, key, table in columns
+            number(m["quality"][key][table][label]) for m in modes.values() for _, key, table in columns
         ]
-        limits = " / ".join(_number(report["thresholds"][mode][label]) for mode in modes)
+        limits = " / ".join(number(report["thresholds"][mode][label]) for mode in modes)
         rows.append([label, str(count), *values, limits])
     absent = quality["absent_classes"]
     note = f"\n\nNo defect of class {', '.join(absent)}: left out of every mean." if absent else ""
-    return "## Per class\n\n" + _table(header, rows) + note
+    return "## Per class\n\n" + table(header, rows) + note
 
 
 def _operating_points(report: dict[str, Any]) -> str:
@@ -156,17 +156,17 @@ def _operating_points(report: dict[str, Any]) -> str:
                 [
                     TITLES[mode],
                     point["name"],
-                    " to ".join(_number(v) for v in {shown[0], shown[-1]}),
-                    _number(point["recall"]),
-                    _number(point["found"]["value"]),
-                    _number(point["located"]["value"]),
-                    _number(point["precision"]),
-                    _number(point["f_score"]),
+                    " to ".join(number(v) for v in {shown[0], shown[-1]}),
+                    number(point["recall"]),
+                    number(point["found"]["value"]),
+                    number(point["located"]["value"]),
+                    number(point["precision"]),
+                    number(point["f_score"]),
                     f"{outside['count']} in {outside['images']} images",
-                    _number(outside["per_image"]),
-                    _tenths(outside["per_panel_side"]),
-                    _tenths(outside["per_m2"]),
-                    _share(point["clean_boards_flagged"]),
+                    number(outside["per_image"]),
+                    tenths(outside["per_panel_side"]),
+                    tenths(outside["per_m2"]),
+                    share(point["clean_boards_flagged"]),
                 ]
             )
     data = report["data"]
@@ -186,7 +186,7 @@ def _operating_points(report: dict[str, Any]) -> str:
             "again against their originals (moved by 1 to 3 px, JPEG; scans with edges redrawn by noise and "
             "a little blur, photographs in other light with noise)."
         )
-    return "## False calls\n\n" + _table(header, rows) + "\n\n" + note
+    return "## False calls\n\n" + table(header, rows) + "\n\n" + note
 
 
 def _misses(report: dict[str, Any]) -> str:
@@ -200,8 +200,8 @@ def _misses(report: dict[str, Any]) -> str:
     for key, name in names.items():
         for mode, measured in report["modes"].items():
             loss = measured["misses"][key]
-            rows.append([name, TITLES[mode], _share(loss), _number(loss["upper_95"]), f"{loss['ppm']:.0f}"])
-    return "## Misses at the deployed thresholds\n\n" + _table(header, rows)
+            rows.append([name, TITLES[mode], share(loss), number(loss["upper_95"]), f"{loss['ppm']:.0f}"])
+    return "## Misses at the deployed thresholds\n\n" + table(header, rows)
 
 
 def _sizes(report: dict[str, Any]) -> str:
@@ -216,9 +216,9 @@ def _sizes(report: dict[str, Any]) -> str:
         columns = [measured["recall_by_true_size"][opening] for measured in report["modes"].values()]
         rows = []
         for row in zip(*columns, strict=True):
-            shares = [_interval(cell[key]) for cell in row for key in ("recall", "found")]
+            shares = [interval(cell[key]) for cell in row for key in ("recall", "found")]
             rows.append([row[0]["size"], str(row[0]["recall"]["n"]), *shares])
-        tables.append(f"{opening.replace('_', ' ')} of the difference:\n\n" + _table(header, rows))
+        tables.append(f"{opening.replace('_', ' ')} of the difference:\n\n" + table(header, rows))
     note = (
         "True size is the longest side of the largest blob of (board XOR reference) inside the label's box, "
         "after the opening named. Shares at the deployed thresholds, with exact 95 % intervals."
@@ -238,20 +238,20 @@ def _boards(report: dict[str, Any]) -> str:
     header = ["mode", "boards", *MAIN_HEADER]
     rows = [[title, name, *_main_row(boards)] for title, name, boards in parts]
     if report["data"]["set"] != DEEPPCB:
-        return "## Board by board\n\n" + _table(header, rows)
+        return "## Board by board\n\n" + table(header, rows)
     note = (
         "Unseen: boards of groups 12000, 12100, 12300 and 90100, of which the training split has no picture."
     )
-    return "## Seen and unseen boards\n\n" + _table(header, rows) + "\n\n" + note
+    return "## Seen and unseen boards\n\n" + table(header, rows) + "\n\n" + note
 
 
 def _shifts(report: dict[str, Any]) -> str:
     shifts = report["reference_shifts"]
     if not shifts:
         return ""
-    rows = [[str(moved["shift_px"]), *_main_row(moved), _number(moved["ap_loss"])] for moved in shifts]
-    table = _table(["reference moved by, px", *MAIN_HEADER, "AP lost"], rows)
-    return "## Misregistration\n\nThe reference moved right, down, left or up, in turn.\n\n" + table
+    rows = [[str(moved["shift_px"]), *_main_row(moved), number(moved["ap_loss"])] for moved in shifts]
+    moved = table(["reference moved by, px", *MAIN_HEADER, "AP lost"], rows)
+    return "## Misregistration\n\nThe reference moved right, down, left or up, in turn.\n\n" + moved
 
 
 def _main_row(figures: dict[str, Any]) -> list[str]:
@@ -259,11 +259,11 @@ def _main_row(figures: dict[str, Any]) -> list[str]:
     return [
         str(figures["images"]),
         str(figures["defects"]),
-        f"{_number(figures['ap'])} ({_number(low)} to {_number(high)})",
-        _number(figures["mean_ap"]),
-        _number(figures["same_class_mean_ap"]),
-        _number(figures["f_score"]),
-        f"{_number(figures['outside']['per_image'])} ({figures['outside']['count']})",
+        f"{number(figures['ap'])} ({number(low)} to {number(high)})",
+        number(figures["mean_ap"]),
+        number(figures["same_class_mean_ap"]),
+        number(figures["f_score"]),
+        f"{number(figures['outside']['per_image'])} ({figures['outside']['count']})",
     ]
 
 
@@ -282,7 +282,7 @@ def _timings(report: dict[str, Any]) -> str:
         for stage, t in measured["timings_ms"].items()
     ]
     header = ["mode", "stage", "mean ms", "median ms", "95th percentile ms", "share", "n"]
-    return "## Time per image\n\n" + _table(header, rows) if rows else ""
+    return "## Time per image\n\n" + table(header, rows) if rows else ""
 
 
 def _titles(report: dict[str, Any]) -> list[str]:
@@ -293,25 +293,3 @@ def _at(tree: Any, path: Iterable[str]) -> float:
     for key in path:
         tree = tree[key]
     return float(tree)
-
-
-def _number(value: float) -> str:
-    return f"{value:.4f}" if math.isfinite(value) else "-"
-
-
-def _tenths(value: float) -> str:
-    return f"{value:.1f}" if math.isfinite(value) else "-"
-
-
-def _interval(share: dict[str, Any]) -> str:
-    return f"{share['value']:.3f} ({share['low']:.3f} to {share['high']:.3f})" if share["n"] else "-"
-
-
-def _share(share: dict[str, Any]) -> str:
-    return f"{_interval(share)}; {share['count']} of {share['n']}" if share["n"] else "-"
-
-
-def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [header, ["---"] * len(header), *rows]
-    cells = ([cell.replace("|", r"\|").replace("\n", " ") for cell in line] for line in lines)
-    return "\n".join(f"| {' | '.join(line)} |" for line in cells)

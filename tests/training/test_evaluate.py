@@ -1,4 +1,7 @@
-"""Whole evaluations of a small checkpoint on a small set."""
+"""Whole evaluations of a small checkpoint on small sets.
+
+Over 300 lines: the promises of one command, which share their sets and their checkpoint.
+"""
 
 from __future__ import annotations
 
