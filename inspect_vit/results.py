@@ -120,5 +120,5 @@ class Sample:
 
     @property
     def is_ignored(self) -> NDArray[np.bool_]:
-        """`ignored` as an array, (N,)."""
+        """`ignored` as an array, (N,), made anew at each call: take it once for all boxes."""
         return np.array(self.ignored or (False,) * len(self.labels), np.bool_)

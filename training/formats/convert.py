@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from inspect_vit.errors import ConfigError
@@ -21,6 +22,7 @@ from training.formats.references import GroupRule, ReferenceRule
 from training.formats.registry import WRITTEN, detect_format, read_dataset, write_dataset
 
 T = TypeVar("T")
+_MAX_PAIRINGS = 4_000_000
 SAME_PX = 0.01
 """Boxes and outlines that come back within this are the same: formats round decimals."""
 
@@ -147,8 +149,34 @@ def _partners(before: Sample, after: Sample) -> list[tuple[int, int]]:
     """Indices of defects that are the same: in their order, or by the nearest box where some are missing."""
     if len(before.boxes) == len(after.boxes):
         return [(i, i) for i in range(len(before.boxes))]
-    rows, columns = linear_sum_assignment(np.abs(before.boxes[:, None] - after.boxes[None]).sum(2))
-    return list(zip(rows.tolist(), columns.tolist(), strict=True))
+    pairs, rows, columns = _same_boxes(before, after)
+    if len(rows) * len(columns) > _MAX_PAIRINGS:  # too many to weigh each against each: in their order
+        return sorted(pairs + list(zip(rows, columns, strict=False)))
+    apart = np.abs(before.boxes[rows][:, None] - after.boxes[columns][None]).sum(2)
+    i, j = linear_sum_assignment(apart)
+    nearest = zip(np.array(rows, int)[i].tolist(), np.array(columns, int)[j].tolist(), strict=True)
+    return sorted([*pairs, *nearest])
+
+
+def _cell(box: NDArray[np.float32]) -> tuple[float, ...]:
+    """The box in steps of SAME_PX; the shift keeps whole and half steps off the edge between two."""
+    return tuple(np.floor(box.astype(np.float64) / SAME_PX + 0.317).tolist())
+
+
+def _same_boxes(before: Sample, after: Sample) -> tuple[list[tuple[int, int]], list[int], list[int]]:
+    """Pairs of boxes that come back as they were, in their order, and the indices of the others."""
+    waiting: dict[object, list[int]] = {}
+    for j in range(len(after.boxes) - 1, -1, -1):
+        waiting.setdefault((after.labels[j], *_cell(after.boxes[j])), []).append(j)
+    found = [
+        waiting.get((label, *_cell(box))) for label, box in zip(before.labels, before.boxes, strict=True)
+    ]
+    pairs = [(i, partners.pop()) for i, partners in enumerate(found) if partners]
+    taken, kept = {i for i, _ in pairs}, {j for _, j in pairs}
+    rows, columns = (
+        [i for i in range(len(s.boxes)) if i not in used] for s, used in ((before, taken), (after, kept))
+    )
+    return pairs, rows, columns
 
 
 def _boxes_differ(before: Sample, after: Sample) -> tuple[int, int]:
@@ -168,11 +196,13 @@ def _flags_differ(before: Sample, after: Sample) -> tuple[int, int]:
 
 def _outlines_differ(before: Sample, after: Sample) -> tuple[int, int]:
     """Outlines of boxes that come back which are neither the same nor cover the same pixels."""
-    return _count_outlines(before, after, lambda a, b: not _same_pixels(a, b, before.image))
+    size = picture_size(before.image)
+    return _count_outlines(before, after, lambda a, b: not _same_pixels(a, b, size))
 
 
 def _forms_differ(before: Sample, after: Sample) -> tuple[int, int]:
-    return _count_outlines(before, after, lambda a, b: _same_pixels(a, b, before.image))
+    size = picture_size(before.image)
+    return _count_outlines(before, after, lambda a, b: _same_pixels(a, b, size))
 
 
 def _count_outlines(
@@ -185,10 +215,10 @@ def _count_outlines(
     return differ, sum(shape is not None for shape in shapes)
 
 
-def _same_pixels(first: Shape | None, second: Shape | None, image: Path) -> bool:
+def _same_pixels(first: Shape | None, second: Shape | None, size: tuple[int, int]) -> bool:
     if first is None or second is None:
         return False
-    width, height = picture_size(image)
+    width, height = size
     windows = (shape.window(height, width) for shape in (first, second))
     runs = [Shape.from_mask(mask, at=(left, top), size=(height, width)).runs for left, top, mask in windows]
     return runs[0] == runs[1]

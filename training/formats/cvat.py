@@ -29,6 +29,7 @@ from training.formats.picture_labels import (
     Tally,
     find_picture,
     name_unlabelled,
+    say_unclear,
     split_of_folders,
     split_word,
 )
@@ -108,6 +109,10 @@ def _read_file(path: Path, tree: Node, base: Path, reading: Reading, tally: Tall
             raise ConfigError(f"{path}:{tracks[0].line} {message}")
         reading.fault("track", f"{path}:{tracks[0].line}", f"{message}; {len(tracks)} tracks are left out")
     finders: dict[str, PictureFinder] = {}
+    names: dict[str, list[str]] = {}
+    for node in tree.all("image"):
+        names.setdefault(node.attributes.get("subset", ""), []).append(node.attributes.get("name", ""))
+    unclear: dict[str, set[str]] = {}
     samples = []
     labelled: set[Path] = set()
     for node in tree.all("image"):
@@ -121,6 +126,11 @@ def _read_file(path: Path, tree: Node, base: Path, reading: Reading, tally: Tall
             base,
         ]
         finder = finders.setdefault(subset, PictureFinder([*dict.fromkeys(places)]))
+        if subset not in unclear:
+            unclear[subset] = finder.unclear(names.get(subset, ()))
+        if name in unclear[subset]:
+            say_unclear(name, where, reading)
+            continue
         image = find_picture(finder, name, where, reading, tally)
         size = reading.size_of(image, where) if image is not None else None
         if image is None or size is None:
@@ -128,8 +138,7 @@ def _read_file(path: Path, tree: Node, base: Path, reading: Reading, tally: Tall
         labelled.add(image)
         labels = PictureLabels(image, size, reading)
         stated = node.attributes.get("width", ""), node.attributes.get("height", "")
-        if all(text.isdecimal() for text in stated):
-            labels.check_stated_size((int(stated[0]), int(stated[1])), where)
+        labels.check_size_texts(*stated, where)
         read_shapes(node, path, labels, tally)
         split = split_word(subset) or split_of_folders(Path(PurePosixPath(name)), Path())
         if subset and subset != "default" and not split:

@@ -12,6 +12,7 @@ from inspect_vit.shapes import Polygon, Shape
 from training.formats.cuts import split_cuts
 from training.formats.picture_labels import IGNORE_WORDS, PictureLabels, Tally
 from training.formats.rings import ellipse_ring, open_ring, turned_box
+from training.formats.values import plain_int
 from training.formats.xml_tree import Node, number_of
 
 _SIDES = ("xtl", "ytl", "xbr", "ybr")
@@ -39,7 +40,8 @@ def read_shapes(image: Node, path: Path, labels: PictureLabels, tally: Tally) ->
             groups.setdefault((label, number) if joins else index, []).append((node, outline))
     for parts in groups.values():
         node, outline = parts[0]
-        where, ignored = f"{path}:{node.line}", any(_is_ignored(part) for part, _ in parts)
+        where = f"{path}:{node.line}"
+        ignored = any([_is_ignored(part, f"{path}:{part.line}", labels) for part, _ in parts])
         if isinstance(outline, Shape):
             shapes = [shape for _, shape in parts if isinstance(shape, Shape)]
             labels.add_parts(_label(node), where, shapes, ignored=ignored)
@@ -76,8 +78,10 @@ def _ellipse(node: Node, size: tuple[int, int]) -> Shape:
 
 
 def _mask(node: Node, size: tuple[int, int]) -> Shape:
-    left, top, width, height = (int(node.attributes.get(n, "")) for n in ("left", "top", "width", "height"))
-    runs = [int(text) for text in node.attributes.get("rle", "").split(",")]
+    left, top, width, height = (
+        plain_int(node.attributes.get(n, "")) for n in ("left", "top", "width", "height")
+    )
+    runs = [plain_int(text) for text in node.attributes.get("rle", "").split(",")]
     if min(runs) < 0 or width < 1 or height < 1 or sum(runs) != width * height:
         raise ConfigError(f"runs sum to {sum(runs)} pixels; wanted {width} x {height}, none negative")
     if left < 0 or top < 0 or left + width > size[0] or top + height > size[1]:
@@ -95,12 +99,9 @@ def _numbers(node: Node, *names: str) -> list[float]:
     return [number_of(node.attributes.get(name)) for name in names]
 
 
-def _is_ignored(node: Node) -> bool:
-    return any(
-        attribute.attributes.get("name", "").lower() in IGNORE_WORDS
-        and attribute.text.lower() in ("true", "1")
-        for attribute in node.all("attribute")
-    )
+def _is_ignored(node: Node, where: str, labels: PictureLabels) -> bool:
+    named = ((attribute.attributes.get("name", ""), attribute.text) for attribute in node.all("attribute"))
+    return any([labels.flag(text, name, where) for name, text in named if name.lower() in IGNORE_WORDS])
 
 
 def _note_unread(node: Node, where: str, tally: Tally) -> None:

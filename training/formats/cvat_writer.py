@@ -12,7 +12,7 @@ from inspect_vit.image_io import picture_size
 from inspect_vit.results import Sample
 from inspect_vit.shapes import Shape
 from training.formats.dataset import DataSet, Fault
-from training.formats.export import Export, relative_name, shape_of
+from training.formats.export import Export, final_name, relative_name, shape_of
 from training.formats.pair_table import write_pairs
 from training.formats.xml_tree import add, decimal, xml_text
 
@@ -57,7 +57,7 @@ def write_cvat(
 
 def _add_meta(root: ElementTree.Element, samples: list[Sample], export: Export) -> None:
     task = add(add(root, "meta"), "task")
-    add(task, "name", export.out.name)
+    add(task, "name", final_name(export.out))
     add(task, "size", str(len(samples)))
     add(task, "mode", "annotation")
     labels = add(task, "labels")
@@ -78,6 +78,7 @@ def _add_meta(root: ElementTree.Element, samples: list[Sample], export: Export) 
 
 def _add_shapes(image: ElementTree.Element, sample: Sample, size: tuple[int, int], export: Export) -> None:
     groups = count(1)
+    ignored = sample.is_ignored.tolist()
     for index, (box, label) in enumerate(zip(sample.boxes.tolist(), sample.labels, strict=True)):
         common = {"label": label, "source": "manual", "occluded": "0", "z_order": "0"}
         shape = shape_of(sample, index)
@@ -91,7 +92,7 @@ def _add_shapes(image: ElementTree.Element, sample: Sample, size: tuple[int, int
             elements = [
                 add(image, tag, **common, **values) for tag, values in _outlines(shape, size, sample, export)
             ]
-        if sample.is_ignored[index]:
+        if ignored[index]:
             for element in elements:
                 add(element, "attribute", "true", name=_IGNORED)
 

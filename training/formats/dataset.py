@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from inspect_vit.results import Sample
+from training.formats.values import escaped, is_unicode
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,13 @@ class Fault:
     message: str
     """The value met, the value wanted, and what was done: left out, clipped, kept."""
     image: Path | None = None
+    """None also where its name cannot be written as UTF-8."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "where", escaped(self.where))
+        object.__setattr__(self, "message", escaped(self.message))
+        if self.image is not None and not is_unicode(str(self.image)):
+            object.__setattr__(self, "image", None)
 
 
 @dataclass(frozen=True)

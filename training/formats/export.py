@@ -14,8 +14,25 @@ from inspect_vit.results import Sample
 from inspect_vit.shapes import Polygon, Ring, Shape
 from training.formats.cuts import one_ring
 from training.formats.dataset import DataSet, Fault
-from training.formats.pictures import copy_picture, unique_names
+from training.formats.pictures import MAX_NAME_BYTES, copy_picture, shorten, unique_names
 from training.formats.reading import SLACK_PX
+
+_PART = ".part"
+
+
+_MAX_STEM_BYTES = MAX_NAME_BYTES - len(".json")
+"""So long may a picture's name be that its label file, of another suffix, can still be written."""
+
+
+def part_folder(out: Path) -> Path:
+    """Where a set is written until it is whole: beside its folder, so that relative names hold in both."""
+    return out.with_name(f".{out.name}{_PART}")
+
+
+def final_name(folder: Path) -> str:
+    """Name of the folder that a set is written for."""
+    is_part = folder.name.startswith(".") and folder.name.endswith(_PART)
+    return folder.name[1 : -len(_PART)] if is_part else folder.name
 
 
 class Export:
@@ -49,14 +66,19 @@ class Export:
             (sample.image for sample in self.data.samples), self.data.root
         ).items():
             stem, suffix = Path(name).stem, Path(name).suffix
-            numbered = (f"{stem}_{number}" for number in count(2))
-            free = chain((stem, f"{stem}_{suffix[1:]}"), numbered)
+            tails = chain(("", f"_{suffix[1:]}"), (f"_{number}" for number in count(2)))
+            free = (shorten(stem, _MAX_STEM_BYTES - len(os.fsencode(tail))) + tail for tail in tails)
             stem = next(n for n in free if n.casefold() not in taken)
             taken.add(stem.casefold())
             names[path] = stem + suffix
             if path.name != names[path]:
                 self.lost.append(
-                    Fault("renamed", str(path), f"another picture is called so; now {names[path]}", path)
+                    Fault(
+                        "renamed",
+                        str(path),
+                        f"another picture is called so, or too long; now {names[path]}",
+                        path,
+                    )
                 )
         return names
 

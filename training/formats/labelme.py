@@ -35,12 +35,13 @@ from training.formats.picture_labels import (
     find_picture,
     name_unlabelled,
     read_lines,
+    read_split,
     read_text,
     split_of_folders,
-    split_word,
 )
 from training.formats.pictures import PictureFinder
 from training.formats.reading import Reading
+from training.formats.values import is_unicode
 
 __all__ = ["looks_like_labelme", "read_labelme", "write_labelme"]
 
@@ -86,8 +87,12 @@ def read_labelme(root: Path) -> DataSet:
         read_shapes(tree["shapes"], path, labels, tally)
         for key in (key for key, value in tree.items() if key not in _READ and value):
             tally.note("unread-key", f"{key!r} of a picture is not read", str(path))
-        split = split_word(_text(tree, "split")) or split_of_folders(path, root)
-        samples.append(labels.sample(origin=str(path), group=_text(tree, "group"), split=split))
+        split = read_split(tree.get("split"), str(path), reading, image) or split_of_folders(path, root)
+        group = _text(tree, "group")
+        if not is_unicode(group):
+            labels.fault("not-unicode", str(path), f"group {group!r} is no valid Unicode; kept without")
+            group = ""
+        samples.append(labels.sample(origin=str(path), group=group, split=split))
     if not finders:
         raise ConfigError(f"{root}: no JSON file holds LabelMe's shapes; wanted one beside each picture")
     places = (

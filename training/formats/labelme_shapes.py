@@ -21,6 +21,7 @@ from training.formats.cuts import split_cuts
 from training.formats.picture_labels import IGNORE_WORDS, PictureLabels, Tally
 from training.formats.reading import Reading
 from training.formats.rings import ellipse_ring, open_ring, turned_box
+from training.formats.values import is_unicode
 
 _POINTS = {"rectangle": 2, "circle": 2, "mask": 2, "oriented_rectangle": 4, "rotation": 4}
 """How many points a shape has; a polygon has three or more."""
@@ -89,15 +90,20 @@ def _read_part(entry: dict[str, Any], where: str, labels: PictureLabels, tally: 
             "unknown-class", where, f"label {reprlib.repr(entry.get('label'))}, wanted a name; left out"
         )
         return None
+    if not is_unicode(label):
+        labels.fault("not-unicode", where, f"label {label!r} is no valid Unicode; left out")
+        return None
     if kind not in _POINTS and kind != "polygon":
         labels.fault("not-an-area", where, f"a {kind!r} named {label!r} has no area; left out")
         return None
     points = _points(entry.get("points"), kind)
     flags = entry.get("flags")
-    raised = {name.lower() for name, value in flags.items() if value} if isinstance(flags, dict) else set()
-    for name in sorted(raised - IGNORE_WORDS):
+    flags = {str(name).lower(): value for name, value in flags.items()} if isinstance(flags, dict) else {}
+    for name in sorted(name for name, value in flags.items() if value and name not in IGNORE_WORDS):
         tally.note("unread-key", f"the flag {name!r} of a shape is not read", where)
-    ignored = bool(raised & IGNORE_WORDS) or entry.get("difficult") is True
+    marks = [(name, value) for name, value in flags.items() if name in IGNORE_WORDS]
+    marks.append(("difficult", entry.get("difficult")))
+    ignored = any([labels.flag(value, name, where) for name, value in marks])
     if kind == "rectangle":
         (left, top), (right, bottom) = points.min(0).tolist(), points.max(0).tolist()
         return _Part(label, where, ignored, box=(left, top, right, bottom))
@@ -116,7 +122,7 @@ def _points(points: Any, kind: str) -> Ring:
     try:
         ring = np.array(points, np.float64)
         good = ring.ndim == 2 and ring.shape[1] == 2 and bool(np.isfinite(ring).all())
-    except (TypeError, ValueError, OverflowError):
+    except (TypeError, ValueError, OverflowError, RecursionError):
         good = False
     if not good or not (len(ring) == wanted if wanted else len(ring) >= 3):
         count = wanted or "three or more"

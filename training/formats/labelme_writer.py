@@ -65,6 +65,7 @@ def write_labelme(
 def _shapes(sample: Sample, size: tuple[int, int], export: Export) -> list[dict[str, Any]]:
     groups = count(1)
     entries: list[dict[str, Any]] = []
+    ignored = sample.is_ignored.tolist()
     for index, (box, label) in enumerate(zip(sample.boxes.tolist(), sample.labels, strict=True)):
         shape = shape_of(sample, index)
         if shape is None:
@@ -73,7 +74,7 @@ def _shapes(sample: Sample, size: tuple[int, int], export: Export) -> list[dict[
             export.check_box(sample, index, shape, size)
             parts = _parts(shape, size, sample, export)
         group = next(groups) if len(parts) > 1 else None
-        flags = {"ignored": True} if sample.is_ignored[index] else {}
+        flags = {"ignored": True} if ignored[index] else {}
         own = {"label": label, "group_id": group, "description": "", "flags": flags, "mask": None}
         entries += [own | part for part in parts]
     return entries

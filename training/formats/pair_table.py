@@ -20,8 +20,9 @@ from inspect_vit.errors import ConfigError
 from inspect_vit.results import Sample
 from training.formats.dataset import DataSet, Fault
 from training.formats.export import Export, relative_name
-from training.formats.picture_labels import read_text
-from training.formats.pictures import PictureFinder, unique_names
+from training.formats.picture_labels import Tally, ends_with, note_moved, read_text, say_unclear
+from training.formats.pictures import PictureFinder, unclear_names, unique_names
+from training.formats.reading import Reading
 
 PAIRS_NAME = "pairs.csv"
 REFERENCES = "references"
@@ -43,38 +44,82 @@ class Row:
 def read_table(path: Path, data: DataSet, faults: list[Fault]) -> dict[Path, Row]:
     """Picture -> its row; rows without a picture are named in `faults`.
 
+    Cells are stripped. A name whose folder is not here is read by its last part, as is said, unless another
+    name of the column leads to the same picture.
+
     Raises:
-        ConfigError: not a text file, or not a table with these columns.
+        ConfigError: not a text file, not a table with these columns, or a cell that goes on over the end of
+            its line, as it does after a quote that nobody closed.
     """
     text = read_text(path)
     header = text.split("\n", 1)[0].strip()
-    lines = csv.DictReader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=header.count), restval="")
+    rows = _rows(path, text, max(",;\t", key=header.count))
+    columns = [name.lower() for name in rows[0][1]] if rows else []
+    if "image" not in columns or not {"reference", "group"} & set(columns):
+        raise ConfigError(f"{path} begins {header!r:.80}; wanted the columns image and reference or group")
+    blank = dict.fromkeys(COLUMNS, "")
+    entries = [(where, blank | dict(zip(columns, row, strict=False))) for where, row in rows[1:]]
     table: dict[Path, Row] = {}
     finder = PictureFinder([path.resolve().parent, data.root, data.root / "images"])
-    own = _by_name(data)
-    try:
-        lines.fieldnames = [name.strip().lower() for name in lines.fieldnames or ()]
-        if "image" not in lines.fieldnames or not {"reference", "group"} & set(lines.fieldnames):
-            raise ConfigError(
-                f"{path} begins {header!r:.80}; wanted the columns image and reference or group"
-            )
-        for entry in lines:
-            where, name = f"{path}:{lines.line_num}", entry["image"]
-            alike = own.get(PurePosixPath(name.replace("\\", "/")).name, [])
-            image = finder.find(name) or (alike[0] if len(alike) == 1 else None)
-            if image is None:
-                message = f"there is no picture {name!r}; the row is left out"
-                faults.append(Fault("missing-image", where, message))
-                continue
-            named = entry.get("reference", "")
-            row = Row(where, named, finder.find(named) if named else None, entry.get("group", ""))
-            if image in table and (row.named, row.group) != (table[image].named, table[image].group):
-                message = f"{table[image].where} says otherwise of {name!r}; this row counts"
-                faults.append(Fault("listed-twice", where, message, image))
-            table[image] = row
-    except csv.Error as error:
-        raise ConfigError(f"{path}:{lines.line_num} is not CSV: {error}; save the table as CSV") from error
+    own, reading, tally = _by_name(data), Reading(), Tally()
+    boards = {entry["image"]: _trace(entry["image"], finder, own) for _, entry in entries}
+    no_board, no_reference = unclear_names(boards), finder.unclear(entry["reference"] for _, entry in entries)
+    for where, entry in entries:
+        name, named = entry["image"], entry["reference"]
+        if name in no_board:
+            say_unclear(name, where, reading)
+            continue
+        image, moved = boards[name]
+        if image is None:
+            reading.fault("missing-image", where, f"there is no picture {name!r}; the row is left out")
+            continue
+        if moved:
+            note_moved(where, tally)
+        reference, moved = finder.trace(named)
+        if named in no_reference:
+            reference = None
+        elif moved:
+            note_moved(where, tally, "reference")
+        row = Row(where, named, reference, entry["group"])
+        if image in table and (row.named, row.group) != (table[image].named, table[image].group):
+            message = f"{table[image].where} says otherwise of {name!r}; this row counts"
+            reading.fault("listed-twice", where, message, image)
+        table[image] = row
+    tally.say(reading)
+    faults += reading.faults
     return table
+
+
+def _rows(path: Path, text: str, delimiter: str) -> list[tuple[str, list[str]]]:
+    """Where each row begins, and its cells, stripped; empty rows are passed over."""
+    lines = csv.reader(
+        io.StringIO(text, newline=""), delimiter=delimiter, strict=True, skipinitialspace=delimiter != "\t"
+    )
+    rows: list[tuple[str, list[str]]] = []
+    where = f"{path}:1"
+    try:
+        for cells in lines:
+            if any("\n" in cell or "\r" in cell for cell in cells):
+                raise ConfigError(
+                    f"{where}: a cell goes on over the end of its line; close the quote that it begins with"
+                )
+            if cells:
+                rows.append((where, [cell.strip() for cell in cells]))
+            where = f"{path}:{lines.line_num + 1}"
+    except csv.Error as error:
+        raise ConfigError(
+            f"{where} is not CSV: {error}; close the quotes of this row, or save the table as CSV"
+        ) from error
+    return rows
+
+
+def _trace(name: str, finder: PictureFinder, own: dict[str, list[Path]]) -> tuple[Path | None, bool]:
+    """A board's file, else the only picture of the set that is called so; and whether its folders differ."""
+    path, moved = finder.trace(name)
+    alike = own.get(PurePosixPath(name.replace("\\", "/")).name, [])
+    if path is not None or len(alike) != 1:
+        return path, moved
+    return alike[0], not ends_with(alike[0], name)
 
 
 def _by_name(data: DataSet) -> dict[str, list[Path]]:
@@ -96,7 +141,7 @@ def apply_table(data: DataSet, path: Path, *, references: bool = True, groups: b
         row = table.get(sample.image)
         if row is not None and references and row.named:
             if row.reference is None:
-                message = f"there is no reference {row.named!r}; kept without"
+                message = f"there is no reference {row.named!r}, or another name leads to it; kept without"
                 faults.append(Fault("missing-reference", row.where, message, sample.image))
             sample = replace(sample, reference=row.reference or sample.reference)
         if row is not None and groups and row.group:
@@ -159,5 +204,14 @@ def write_pairs(
     for sample, place in placed:
         reference = places[sample.reference] if sample.reference is not None else None
         cells = [relative_name(path, export.out) if path else "" for path in (place, reference)]
-        table.writerow([*cells, sample.group] if groups else cells)
+        group = " ".join(sample.group.splitlines()).strip()
+        if groups and group != sample.group:
+            export.lose("group-name", sample, f"group {sample.group!r} is written as {group!r}")
+        if any(cell.splitlines() != [cell] for cell in cells if cell):
+            message = (
+                "a file name has a line break, which a table cannot hold; its reference and group are lost"
+            )
+            export.lose("no-pair", sample, message)
+            continue
+        table.writerow([*cells, group] if groups else cells)
     export.write_text(export.out / PAIRS_NAME, text.getvalue())

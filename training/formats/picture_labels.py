@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import codecs
+import reprlib
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +17,7 @@ from inspect_vit.shapes import Shape
 from training.formats.pictures import PictureFinder, list_pictures
 from training.formats.reading import Reading
 from training.formats.rings import FAR_PX, is_flat
+from training.formats.values import plain_int, read_flag
 
 IGNORE_WORDS = frozenset({"ignored", "ignore", "difficult", "crowd", "is_crowd", "iscrowd"})
 """Names of flags and attributes that mark an object as neither defect nor background."""
@@ -33,6 +36,17 @@ SPLIT_WORDS = {
 def split_word(name: str) -> str:
     """Which of train, val and test a folder or subset means in one of the usual spellings, or ""."""
     return SPLIT_WORDS.get(name.lower().rstrip("0123456789"), "")
+
+
+def read_split(value: Any, where: str, reading: Reading, image: Path | None = None) -> str:
+    """The split that a label file states, or ""; says so where it states one that is not known."""
+    if value is None or value == "":
+        return ""
+    split = split_word(value.strip()) if isinstance(value, str) else ""
+    if not split:
+        message = f"split {reprlib.repr(value)}, wanted train, val or test; not read"
+        reading.fault("unknown-split", where, message, image)
+    return split
 
 
 def split_of_folders(path: Path, root: Path) -> str:
@@ -93,8 +107,8 @@ def find_picture(
     if found is not None:
         if found.name != PurePosixPath(name.replace("\\", "/")).name:
             tally.note("image-name", "the name of a picture is spelled otherwise in its label file", where)
-        elif not _ends_with(found, name):
-            tally.note("image-moved", "a picture lies in another folder than its label file says", where)
+        elif not ends_with(found, name):
+            note_moved(where, tally)
         return found
     for stem in (PurePosixPath(name.replace("\\", "/")).stem, *stems):
         if stem and (alike := finder.with_stem(stem)):
@@ -107,7 +121,18 @@ def find_picture(
     return None
 
 
-def _ends_with(path: Path, name: str) -> bool:
+def note_moved(where: str, tally: Tally, what: str = "picture") -> None:
+    tally.note("image-moved", f"a {what} lies in another folder than its label file says", where)
+
+
+def say_unclear(name: str, where: str, reading: Reading) -> None:
+    """Refuse a name that `PictureFinder.unclear` names."""
+    message = f"the folder of {name!r} is not here, and another name leads to the same picture; left out"
+    reading.fault("unclear-image", where, message)
+
+
+def ends_with(path: Path, name: str) -> bool:
+    """Whether a path ends in the folders and the file that a label file names."""
     parts = [part for part in PurePosixPath(name.replace("\\", "/")).parts if part not in (".", "..", "/")]
     return list(path.parts[-len(parts) :]) == parts
 
@@ -119,6 +144,14 @@ def name_unlabelled(folders: Iterable[Path], labelled: Set[Path], reading: Readi
             if (image := path.resolve()) not in labelled:
                 message = "no label file names this picture: a good board, or one not labelled yet; left out"
                 reading.fault("no-label-file", str(path), message, image)
+
+
+def read_stated_flag(value: Any, name: str, where: str, reading: Reading, image: Path) -> bool:
+    found = read_flag(value)
+    if found is None:
+        message = f"{name} is {reprlib.repr(value)}, wanted 0 or 1; read as 0"
+        reading.fault("bad-flag", where, message, image)
+    return bool(found)
 
 
 @dataclass
@@ -136,6 +169,23 @@ class PictureLabels:
 
     def fault(self, kind: str, where: str, message: str) -> None:
         self.reading.fault(kind, where, message, self.image)
+
+    def flag(self, value: Any, name: str, where: str) -> bool:
+        """What a flag says; one that says neither true nor false is a fault, and false."""
+        return read_stated_flag(value, name, where, self.reading, self.image)
+
+    def check_size_texts(self, width: str, height: str, where: str) -> None:
+        """Check the size that an XML file states, if it does."""
+        if not (width and height) or not width.strip("0") or not height.strip("0"):
+            return
+        try:
+            stated = plain_int(width), plain_int(height)
+        except ValueError as error:
+            self.fault(
+                "bad-size", where, f"the size cannot be read ({error}); its labels are kept as they are"
+            )
+            return
+        self.check_stated_size(stated, where)
 
     def check_stated_size(self, stated: tuple[int, int], where: str) -> None:
         """Say so where the label file gives another (width, height) than the picture has."""

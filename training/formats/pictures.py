@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 import shutil
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path, PurePosixPath
 
 from inspect_vit.errors import ConfigError
 
 PICTURE_SUFFIXES = frozenset({".bmp", ".jpe", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
+
+
+MAX_NAME_BYTES = 255
+"""The longest file name that the usual file systems take."""
 
 
 def is_picture(path: Path) -> bool:
@@ -39,14 +43,22 @@ class PictureFinder:
 
     def find(self, name: str) -> Path | None:
         """The absolute path of the file, or None. A path counts before its last part alone."""
+        return self.trace(name)[0]
+
+    def trace(self, name: str) -> tuple[Path | None, bool]:
+        """What `find` answers, and whether only the last part of the name led there."""
         parts = PurePosixPath(name.replace("\\", "/")).parts
         if not parts or "\0" in name:
-            return None
+            return None, False
         for tail in dict.fromkeys((parts, parts[-1:])):
             for folder in self.folders:
                 if (found := self._in_folder(folder.joinpath(*tail))) is not None:
-                    return found
-        return None
+                    return found, tail != parts
+        return None, False
+
+    def unclear(self, names: Iterable[str]) -> set[str]:
+        """Those that only their last part leads to a file which another of the names means as well."""
+        return unclear_names({name: self.trace(name) for name in names})
 
     def with_stem(self, stem: str) -> list[Path]:
         """The pictures of that name but any suffix, in the first folder that has some."""
@@ -80,10 +92,19 @@ def _fold(name: str) -> str:
     return unicodedata.normalize("NFC", name).casefold()
 
 
+def unclear_names(traced: Mapping[str, tuple[Path | None, bool]]) -> set[str]:
+    """Of names traced to files: those that only their last part leads to one that has other names, too."""
+    meant: dict[Path | None, set[PurePosixPath]] = {}
+    for name, (path, _) in traced.items():
+        meant.setdefault(path, set()).add(PurePosixPath(name.replace("\\", "/")))
+    return {name for name, (path, moved) in traced.items() if moved and len(meant[path]) > 1}
+
+
 def unique_names(paths: Iterable[Path], root: Path) -> dict[Path, str]:
     """A file name for each distinct path, all different also where upper and lower case are one.
 
-    The file's own name where that is free, else with its folders below `root` in front, else with a number.
+    The file's own name where that is free, else with its folders below `root` in front, else with a number;
+    none longer than a disk takes.
     """
     names: dict[Path, str] = {}
     taken: set[str] = set()
@@ -91,11 +112,18 @@ def unique_names(paths: Iterable[Path], root: Path) -> dict[Path, str]:
         if path in names:
             continue
         inside = path.relative_to(root).parts if path.is_relative_to(root) else path.parts[-2:]
-        numbered = (f"{path.stem}_{number}{path.suffix}" for number in range(2, len(taken) + 3))
-        name = next(n for n in chain((path.name, "_".join(inside)), numbered) if _fold(n) not in taken)
+        tails = (f"_{number}{path.suffix}" for number in range(2, len(taken) + 3))
+        numbered = (shorten(path.stem, MAX_NAME_BYTES - len(os.fsencode(tail))) + tail for tail in tails)
+        own = [name for name in (path.name, "_".join(inside)) if len(os.fsencode(name)) <= MAX_NAME_BYTES]
+        name = next(n for n in chain(own, numbered) if _fold(n) not in taken)
         names[path] = name
         taken.add(_fold(name))
     return names
+
+
+def shorten(name: str, num_bytes: int) -> str:
+    """The name cut to so many bytes of UTF-8, between characters."""
+    return os.fsencode(name)[:num_bytes].decode("utf-8", "ignore")
 
 
 def copy_picture(source: Path, target: Path) -> None:

@@ -11,6 +11,7 @@ from inspect_vit.errors import ImageError
 from inspect_vit.image_io import picture_size
 from inspect_vit.results import BoxXyxy
 from training.formats.dataset import Fault
+from training.formats.values import is_unicode
 
 SLACK_PX = 0.01
 """Boxes that reach over the edge by less, as rounded decimals make them, stay as they are."""
@@ -33,6 +34,10 @@ class Reading:
         return self._sizes[image]
 
     def _measure(self, image: Path, where: str) -> tuple[int, int] | None:
+        if not is_unicode(str(image)):
+            message = f"the name of picture {image} is not UTF-8; left out, rename it"
+            self.fault("not-unicode", where, message)
+            return None
         if not image.is_file():
             self.fault("missing-image", where, f"there is no picture {image}; left out", image)
             return None

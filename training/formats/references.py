@@ -16,6 +16,7 @@ from inspect_vit.results import Sample
 from training.formats.dataset import DataSet, Fault
 from training.formats.pair_table import Row, apply_table, drop_references, read_table
 from training.formats.pictures import PICTURE_SUFFIXES, list_pictures
+from training.formats.values import is_unicode
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,7 @@ def apply_groups(data: DataSet, rule: GroupRule) -> DataSet:
 
 
 def check_references(data: DataSet) -> DataSet:
-    """The set without references that cannot be read or have another size than their board; each is named."""
+    """The set without references that cannot be read, are the board or have another size; each is named."""
     faults, samples = list(data.faults), []
     for sample in data.samples:
         if sample.reference is not None and (fault := _misfit(sample, sample.reference)) is not None:
@@ -144,6 +145,12 @@ def check_references(data: DataSet) -> DataSet:
 
 
 def _misfit(sample: Sample, reference: Path) -> Fault | None:
+    if reference == sample.image:
+        message = "the board is named as its own reference; kept without"
+        return Fault("own-reference", sample.origin, message, sample.image)
+    if not is_unicode(str(reference)):
+        message = f"the name of reference {reference} is not UTF-8; kept without, rename it"
+        return Fault("not-unicode", sample.origin, message, sample.image)
     size = picture_size(sample.image)
     try:
         other = picture_size(reference)

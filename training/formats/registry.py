@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from training.formats.coco import looks_like_coco, read_coco, write_coco
 from training.formats.cvat import looks_like_cvat, read_cvat, write_cvat
 from training.formats.dataset import DataSet, Fault
 from training.formats.deeppcb import looks_like_deeppcb, read_deeppcb_set
+from training.formats.export import part_folder
 from training.formats.good import looks_like_good, read_good
 from training.formats.labelme import looks_like_labelme, read_labelme, write_labelme
 from training.formats.mvtec import looks_like_mvtec, read_mvtec
@@ -23,6 +25,7 @@ from training.formats.references import (
     apply_references,
     check_references,
 )
+from training.formats.values import is_unicode
 from training.formats.voc import looks_like_voc, read_voc, write_voc
 from training.formats.yolo import looks_like_yolo, read_yolo, write_yolo
 
@@ -152,7 +155,8 @@ def read_dataset(
         data = apply_references(data, references)
     if groups is not None:
         data = apply_groups(data, groups)
-    return check_references(data)
+    names = tuple(name for name in data.class_names if is_unicode(name))
+    return check_references(replace(data, class_names=names))
 
 
 def write_dataset(
@@ -165,13 +169,39 @@ def write_dataset(
 ) -> list[Path]:
     """Write the set in a format and return the files written.
 
+    It grows in a folder `.NAME.part` beside `out`, which becomes `out` when all is written: a set that is
+    there is whole. What an earlier run left of that folder is removed.
+
     Args:
         lost: gets a fault for whatever the format cannot hold.
 
     Raises:
-        ConfigError: a format that is not written, or a folder that cannot be.
+        ConfigError: a format that is not written, or a folder that cannot be or is not empty.
     """
     write = FORMATS[format].write if format in FORMATS else None
     if write is None:
         raise ConfigError(f"format {format!r} is not written; use one of {', '.join(WRITTEN)}")
-    return write(data, Path(out), copy_pictures=copy_pictures, lost=lost)
+    out = Path(out).resolve()
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise ConfigError(f"{out} is not an empty folder; give a new one, so that two sets do not mix")
+    part = part_folder(out)
+    if any(path.is_relative_to(part) for s in data.samples for path in (s.image, s.reference or s.image)):
+        raise ConfigError(f"{part} holds pictures of the set and would be removed; rename it")
+    try:
+        _remove(part)
+        written = write(data, part, copy_pictures=copy_pictures, lost=lost)
+        if out.exists():
+            out.rmdir()  # empty, as was seen; not every system replaces a folder
+        part.replace(out)
+    except OSError as error:
+        raise ConfigError(f"cannot write {error.filename or out}: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    return [out / path.relative_to(part) for path in written]
+
+
+def _remove(path: Path) -> None:
+    if path.is_symlink() or path.is_file():
+        path.unlink()
+    elif path.exists():
+        shutil.rmtree(path)

@@ -187,8 +187,7 @@ def _find(file: _File, reading: Reading, tally: Tally) -> Path | None:
 
 def _read_objects(file: _File, labels: PictureLabels, first_pixel: int, tally: Tally) -> None:
     stated = file.tree.text_of("size", "width"), file.tree.text_of("size", "height")
-    if all(text.isdecimal() and int(text) for text in stated):
-        labels.check_stated_size((int(stated[0]), int(stated[1])), str(file.path))
+    labels.check_size_texts(*stated, str(file.path))
     objects = file.tree.all("object")
     shapes = _outlines(file, labels, len(objects))
     for index, item in enumerate(objects, 1):
@@ -204,7 +203,7 @@ def _read_objects(file: _File, labels: PictureLabels, first_pixel: int, tally: T
             shown = {tag: item.text_of("bndbox", tag) for tag in CORNERS}
             labels.fault("bad-box", where, f"bndbox {shown}, wanted four numbers; left out")
         else:
-            ignored = item.text_of("difficult").lower() in ("1", "true")
+            ignored = labels.flag(item.text_of("difficult"), "difficult", where)
             labels.add(name, where, box=box, shape=shapes.get(index), ignored=ignored)
 
 

@@ -83,12 +83,13 @@ def _annotation(sample: Sample, name: str, size: tuple[int, int], has_outlines: 
     for tag, value in zip(("width", "height", "depth"), (*size, 3), strict=True):
         add(stated, tag, str(value))
     add(root, "segmented", str(int(has_outlines)))
+    ignored = sample.is_ignored.tolist()
     for index, (box, label) in enumerate(zip(sample.boxes.tolist(), sample.labels, strict=True)):
         item = add(root, "object")
         add(item, "name", label)
         add(item, "pose", "Unspecified")
         add(item, "truncated", "0")
-        add(item, "difficult", str(int(sample.is_ignored[index])))
+        add(item, "difficult", str(int(ignored[index])))
         corners = add(item, "bndbox")
         for tag, value in zip(CORNERS, (box[0] + 1, box[1] + 1, box[2], box[3]), strict=True):
             add(corners, tag, decimal(value))

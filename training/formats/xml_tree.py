@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 from xml.parsers import expat
 
 from inspect_vit.errors import ConfigError
+from training.formats.values import plain_float
 
 _MAX_DEPTH = 100
 _DECLARED = re.compile(rb"""^\s*<\?xml[^>]*?encoding\s*=\s*["']([A-Za-z0-9._-]+)["']""")
@@ -119,7 +120,7 @@ def head_of(path: Path) -> str:
 
 def number_of(text: str | None) -> float:
     """A finite number; raises ValueError for anything else."""
-    value = float(text or "")
+    value = plain_float(text or "")
     if not math.isfinite(value):
         raise ValueError(f"{text} is not finite")
     return value

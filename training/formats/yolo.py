@@ -18,6 +18,7 @@ were. References and groups are written to pairs.csv.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +37,7 @@ from training.formats.picture_labels import PictureLabels, read_text
 from training.formats.pictures import list_pictures
 from training.formats.reading import Reading
 from training.formats.rings import clip_ring, open_ring
+from training.formats.values import plain_float
 from training.formats.yolo_layout import Listed, find_name_list, find_yaml, read_layout
 
 _FURTHEST = 2.0
@@ -64,9 +66,8 @@ def read_yolo(root: Path) -> DataSet:
         raise ConfigError(f"{root}: no pictures; wanted data.yaml, or images/ and labels/")
     classes = _Classes(layout.names)
     files: dict[Path, Path] = {}
-    samples = [
-        s for listed in layout.pictures if (s := _read_picture(listed, classes, reading, files)) is not None
-    ]
+    clear = _without_shared_labels(layout.pictures, files, reading)
+    samples = [s for listed in clear if (s := _read_picture(listed, classes, reading, files)) is not None]
     _name_strays(files, reading)
     return DataSet(tuple(samples), classes.all_names(), tuple(reading.faults), "yolo", layout.folder)
 
@@ -101,6 +102,24 @@ def _label_path(picture: Path) -> Path | None:
     return next((place for place in places if place.is_file()), None)
 
 
+def _without_shared_labels(
+    pictures: Sequence[Listed], files: dict[Path, Path], reading: Reading
+) -> list[Listed]:
+    """The pictures whose label file is theirs alone: of a.jpg and a.png, nobody knows whose a.txt is."""
+    owners: dict[Path | None, dict[Path, Listed]] = {}
+    paths = {listed.path: _label_path(listed.path) for listed in pictures}
+    for listed in pictures:
+        owners.setdefault(paths[listed.path], {}).setdefault(listed.path.resolve(), listed)
+    shared = {path for path, listed in owners.items() if path is not None and len(listed) > 1}
+    for path in sorted(path for path in shared if path is not None):
+        first, *others = owners[path].values()
+        files[path] = first.path
+        names = " and ".join(str(listed.path) for listed in (first, *others))
+        message = f"{names} share these labels; all are left out, give each a name of its own"
+        reading.fault("shared-labels", str(path), message, first.path)
+    return [listed for listed in pictures if paths[listed.path] not in shared]
+
+
 def _read_picture(
     listed: Listed, classes: _Classes, reading: Reading, files: dict[Path, Path]
 ) -> Sample | None:
@@ -129,7 +148,7 @@ def _read_picture(
 def _read_line(fields: list[str], where: str, classes: _Classes, labels: PictureLabels) -> None:
     wanted = "wanted 'class cx cy w h' or 'class x1 y1 x2 y2 x3 y3 ...'; left out"
     try:
-        class_id, *values = map(float, fields)
+        class_id, *values = map(plain_float, fields)
     except ValueError:
         labels.fault("bad-line", where, f"{' '.join(fields)!r:.80} holds what is no number; {wanted}")
         return
@@ -223,8 +242,9 @@ def _lines(sample: Sample, numbers: dict[str, int], export: Export) -> list[str]
     """One line per defect."""
     size = picture_size(sample.image)
     lines = []
+    ignored = sample.is_ignored.tolist()
     for index, (box, label) in enumerate(zip(sample.boxes.tolist(), sample.labels, strict=True)):
-        if sample.is_ignored[index]:
+        if ignored[index]:
             export.lose("no-ignored", sample, f"an ignored {label!r} cannot be marked as such; left out")
             continue
         values = _outline(sample, index, size, export)

@@ -19,9 +19,18 @@ import yaml
 
 from inspect_vit.errors import ConfigError
 from training.formats.export import read_class_list
-from training.formats.picture_labels import read_lines, read_text, split_of_folders, split_word
+from training.formats.picture_labels import (
+    Tally,
+    note_moved,
+    read_lines,
+    read_text,
+    say_unclear,
+    split_of_folders,
+    split_word,
+)
 from training.formats.pictures import PictureFinder, is_picture, list_pictures
 from training.formats.reading import Reading
+from training.formats.values import is_unicode, plain_int
 
 _YAML_NAMES = ("data.yaml", "data.yml", "dataset.yaml", "dataset.yml")
 _NAME_LISTS = ("classes.txt", "obj.names", "labels/classes.txt")
@@ -144,7 +153,7 @@ def _names(path: Path, tree: dict[str, Any], reading: Reading) -> dict[int, str]
         found = dict(enumerate(names))
     elif isinstance(names, dict):
         try:
-            found = dict(sorted((int(number), name) for number, name in names.items()))
+            found = dict(sorted((plain_int(number), name) for number, name in names.items()))
         except ValueError as error:
             raise ConfigError(
                 f"{path}: names {reprlib.repr(names)}; wanted numbers before the names"
@@ -160,6 +169,9 @@ def _names(path: Path, tree: dict[str, Any], reading: Reading) -> dict[int, str]
             f"{path}: names {reprlib.repr(names)}; wanted a plain list, or numbers before the names"
         )
     found = {number: name.strip() for number, name in found.items()}
+    for number in [number for number, name in found.items() if not is_unicode(name)]:
+        message = f"name {found.pop(number)!r} of class {number} is no valid Unicode; the class is left out"
+        reading.fault("not-unicode", f"{path}:names", message)
     if count is not None and count != str(len(found)):
         message = f"nc is {reprlib.repr(count)}, names are {len(found)}; the names are used"
         reading.fault("class-count", f"{path}:nc", message)
@@ -220,20 +232,37 @@ def _entry(entry: str, split: str, where: str, bases: Sequence[Path], reading: R
         reading.fault("missing-split", where, f"{place} is no folder, no list and no picture; not read")
 
 
+def _by_last_part(name: str, found: Path) -> bool:
+    """Whether a name with folders led to a file in a folder of another name."""
+    folders = PurePosixPath(name).parts[:-1]
+    return bool(folders) and folders[-1] not in (".", "..", found.parent.name)
+
+
 def _list_file(path: Path, split: str, bases: Sequence[Path], reading: Reading) -> Iterator[Listed]:
     """The pictures that a list names, one a line, from its own folder or the set's."""
     folders = list(dict.fromkeys((path.parent, *bases)))
     finder = PictureFinder(folders)
+    tally = Tally()
+    lines: list[tuple[str, str, Path | None, bool]] = []
+    meant: dict[Path, set[str]] = {}
     for number, line in enumerate(read_lines(path, reading), 1):
-        name, where = line.strip(), f"{path}:{number}"
-        if not name:
-            continue
-        plain = name.replace("\\", "/")
-        here = next((place for folder in folders if os.path.isfile(place := folder / plain)), None)
-        found = here or _locate(plain, folders) or finder.find(name)
-        if found is None or not is_picture(found):
+        if plain := line.strip().replace("\\", "/"):
+            here = next((place for folder in folders if os.path.isfile(place := folder / plain)), None)
+            found = here or _locate(plain, folders) or finder.find(plain)
+            found = Path(os.path.normpath(found)) if found is not None and is_picture(found) else None
+            moved = here is None and found is not None and _by_last_part(plain, found)
+            lines.append((f"{path}:{number}", plain, found, moved))
+            if found is not None:
+                meant.setdefault(found, set()).add(plain)
+    for where, name, found, moved in lines:
+        if found is None:
             reading.fault(
-                "missing-image", where, f"there is no picture {name!r}; left out", path.parent / plain
+                "missing-image", where, f"there is no picture {name!r}; left out", path.parent / name
             )
+        elif moved and len(meant[found]) > 1:
+            say_unclear(name, where, reading)
         else:
-            yield Listed(Path(os.path.normpath(found)), split, where)
+            if moved:
+                note_moved(where, tally)
+            yield Listed(found, split, where)
+    tally.say(reading)

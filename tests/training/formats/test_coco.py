@@ -135,7 +135,7 @@ def test_names_written_by_other_systems_are_found(tmp_path: Path) -> None:
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b", ", b",\r\n"))
     data = read_coco(tmp_path)
     assert [sample.image for sample in data.samples] == [umlaut, upper, foreign]
-    assert data.faults == ()
+    assert [(fault.kind, fault.where) for fault in data.faults] == [("image-moved", f"{path}:images[2]")]
 
 
 def test_bad_entries_are_named_and_left_out_and_the_rest_is_read(tmp_path: Path) -> None:

@@ -53,3 +53,22 @@ def test_pictures_are_listed_by_name_without_hidden_files(tmp_path: Path, deep: 
         touch(tmp_path / name)
     names = [path.name for path in list_pictures(tmp_path, deep=deep)]
     assert names == ["a.tiff", "b.PNG", *(["d.webp"] if deep else [])]
+
+
+def test_names_that_one_file_answers_by_their_last_part_are_unclear(tmp_path: Path) -> None:
+    touch(tmp_path / "images" / "b.png"), touch(tmp_path / "lot" / "c.png")
+    finder = PictureFinder([tmp_path, tmp_path / "images"])
+    assert finder.unclear(["lotA/b.png", "lotB/b.png", "lot/c.png", "gone.png"]) == {
+        "lotA/b.png",
+        "lotB/b.png",
+    }
+    assert finder.unclear(["images/b.png", "b.png", "lotB/b.png"]) == {"lotB/b.png"}
+    assert finder.unclear(["lotA/b.png", "lotA/b.png"]) == set()
+    assert finder.trace("lotA/b.png") == ((tmp_path / "images" / "b.png").resolve(), True)
+
+
+def test_no_copy_has_a_name_longer_than_a_disk_takes() -> None:
+    root, long = Path("/set"), "\u00e9" * 122 + ".png"
+    names = unique_names([root / folder / long for folder in ("first", "second", "third")], root)
+    assert len({name.casefold() for name in names.values()}) == 3
+    assert all(len(name.encode()) <= 255 and name.endswith(".png") for name in names.values())
