@@ -161,7 +161,7 @@ def train(
     try:
         checkpoint = fit(run, out=folder, fresh=not resume)
     except KeyboardInterrupt:
-        say(f"stopped; the same command goes on from {folder}")
+        say(f"stopped; the same command goes on from the last state saved in {folder}")
         raise typer.Exit(EXIT_INTERRUPTED) from None
     stdout().print(f"wrote {checkpoint}", soft_wrap=True)
 

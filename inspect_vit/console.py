@@ -16,7 +16,9 @@ PLAIN_WIDTH = 120
 
 def stdout() -> Console:
     """Results: coloured and as wide as the terminal, plain elsewhere."""
-    return Console(width=None if sys.stdout.isatty() else PLAIN_WIDTH, highlight=False, soft_wrap=False)
+    return Console(
+        width=None if sys.stdout.isatty() else PLAIN_WIDTH, highlight=False, soft_wrap=False, emoji=False
+    )
 
 
 def say(text: str) -> None:

@@ -7,39 +7,34 @@ that was interrupted goes on with the next one; the detections stay beside the r
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from inspect_vit.config import AttentionBackend
 from inspect_vit.console import say
-from inspect_vit.errors import ConfigError, ImageError
-from inspect_vit.image_io import read_image
+from inspect_vit.errors import ConfigError
 from inspect_vit.inspector import Inspector
 from inspect_vit.matching import Truths, as_detections, leave_out_ignored
-from inspect_vit.results import IntakeReport, Sample, Verdict
+from inspect_vit.results import Sample, Verdict
 from training.formats.references import GroupRule, ReferenceRule
 from training.locking import held
 from training.measured_set import MeasuredSet, read_measured_set
+from training.poses import Pose, passes, read_picture
 from training.progress import track
-from training.protocols import CLEAN_RUN, SHIFT_RUN, build_report
+from training.protocols import build_report
 from training.record import Record, Run, load_record, save_record
-from training.reimage import reimage
 from training.report import write_report
 from training.true_size import UNKNOWN_SIZE, true_size_px
 
 MIN_SCORE = 0.02
 """Calls are listed from this score on: low enough for the whole precision-recall curve."""
 RECORD_NAME = "detections.npz"
+MAX_NAMED = 5
 _PARTIAL_NAME = "detections.partial.npz"
-
-Pixels = NDArray[np.uint8]
-Posed = tuple[Pixels, Pixels | None, IntakeReport | None]
-"""Picture, reference, and the intake of the picture where it came from a file."""
 
 
 def evaluate_checkpoint(
@@ -101,11 +96,9 @@ def evaluate_checkpoint(
     split_size = len(measured.samples)
     if limit is not None:
         measured = replace(measured, samples=_evenly(measured.samples, limit))
+    if inspector.metadata.needs_reference:
+        measured = _paired_alone(measured, inspector.metadata.name)
     if not measured.has_references:
-        if inspector.metadata.needs_reference:
-            raise ConfigError(
-                f"{inspector.metadata.name} inspects only against a golden reference; {data} lacks some"
-            )
         without = sum(sample.reference is None for sample in measured.samples)
         say(f"{without} of {len(measured.samples)} pictures have no reference: measured without references")
         if shifts:
@@ -133,7 +126,7 @@ def _measure(
     if partial.is_file() and (earlier := load_record(partial)).describes_same_work(record):
         record.runs.update(earlier.runs)
         say(f"going on with an interrupted evaluation; already done: {', '.join(record.runs)}")
-    for name, (samples, pose) in _passes(
+    for name, (samples, pose) in passes(
         measured, shifts, seed, alone=not inspector.metadata.needs_reference
     ).items():
         if name not in record.runs:
@@ -144,6 +137,21 @@ def _measure(
     report = build_report(record)
     write_report(report, record, out)
     return report
+
+
+def _paired_alone(measured: MeasuredSet, model: str) -> MeasuredSet:
+    """The set without pictures that have no reference; says how many these are."""
+    paired = tuple(sample for sample in measured.samples if sample.reference is not None)
+    lacking = [sample.image.name for sample in measured.samples if sample.reference is None]
+    if not paired:
+        raise ConfigError(
+            f"{model} inspects only against a golden reference, and none of the {len(lacking)} pictures has "
+            "one; name them with --references or pairs.csv, or take another --checkpoint"
+        )
+    if lacking:
+        named = ", ".join(lacking[:MAX_NAMED]) + (", ..." if len(lacking) > MAX_NAMED else "")
+        say(f"{len(lacking)} of {len(measured.samples)} pictures have no reference and are left out: {named}")
+    return replace(measured, samples=paired)
 
 
 def _evenly(samples: Sequence[Sample], limit: int) -> tuple[Sample, ...]:
@@ -160,13 +168,13 @@ def _describe(
     class_names = metadata.model.class_names
     sizes, true_sizes = [], []
     for sample in track(samples, total=len(samples), label="true sizes"):
-        image = _read(sample.image)[0]
+        image = read_picture(sample.image)[0]
         sizes.append(image.shape[:2])
         boxes = sample.boxes[~sample.is_ignored]
         if sample.reference is None:
             true_sizes += [UNKNOWN_SIZE] * len(boxes)
         else:
-            reference = _read(sample.reference)[0]
+            reference = read_picture(sample.reference)[0]
             true_sizes += [true_size_px(image, reference, box) for box in boxes]
     index = {name: label for label, name in enumerate(class_names)}
     return Record(
@@ -199,67 +207,7 @@ def _truths(sample: Sample, index: Mapping[str, int]) -> Truths:
     return Truths(sample.boxes[counted], np.array([index[sample.labels[i]] for i in counted], np.int64))
 
 
-def _passes(
-    measured: MeasuredSet, shifts: Sequence[int], seed: int, *, alone: bool
-) -> dict[str, tuple[Sequence[Sample], Callable[[int, Sample], Posed]]]:
-    """Each pass: over which samples, and what is shown to the inspector for number i of them.
-
-    alone: boards are inspected without their references too.
-    """
-    samples = measured.samples
-
-    def with_reference(number: int, sample: Sample) -> Posed:
-        image, intake = _read(sample.image)
-        return image, _read_reference(sample), intake
-
-    def without_reference(number: int, sample: Sample) -> Posed:
-        image, intake = _read(sample.image)
-        return image, None, intake
-
-    def template(number: int, sample: Sample) -> Posed:
-        return _read_reference(sample), None, None
-
-    def reimaged_template(number: int, sample: Sample) -> Posed:
-        reference = _read_reference(sample)
-        return reimage(reference, np.random.default_rng((seed, number)))[0], reference, None
-
-    def shifted(shift: int) -> Callable[[int, Sample], Posed]:
-        def pose(number: int, sample: Sample) -> Posed:
-            image, intake = _read(sample.image)
-            return image, shift_picture(_read_reference(sample), shift, number), intake
-
-        return pose
-
-    if not measured.has_references:
-        return {"without_reference": (samples, without_reference)}
-    # Boards of one product share a reference, which is one good board however many are inspected with it.
-    good = list({sample.reference: sample for sample in samples}.values())
-    blind: dict[str, tuple[Sequence[Sample], Callable[[int, Sample], Posed]]] = {
-        "without_reference": (samples, without_reference),
-        CLEAN_RUN["without_reference"]: (good, template),
-    }
-    aided: dict[str, tuple[Sequence[Sample], Callable[[int, Sample], Posed]]] = {
-        "with_reference": (samples, with_reference),
-        CLEAN_RUN["with_reference"]: (good, reimaged_template),
-    }
-    return (
-        aided
-        | (blind if alone else {})
-        | {SHIFT_RUN.format(shift): (samples, shifted(shift)) for shift in shifts}
-    )
-
-
-def shift_picture(picture: Pixels, shift_px: int, turn: int) -> Pixels:
-    """Move a picture right, down, left or up (turn modulo 4); what comes in repeats the border."""
-    axis, sign = ((1, 1), (0, 1), (1, -1), (0, -1))[turn % 4]
-    size = picture.shape[axis]
-    source = (np.arange(size) - sign * shift_px).clip(0, size - 1)
-    return np.take(picture, source, axis=axis)
-
-
-def _inspect_all(
-    inspector: Inspector, samples: Sequence[Sample], pose: Callable[[int, Sample], Posed], *, label: str
-) -> Run:
+def _inspect_all(inspector: Inspector, samples: Sequence[Sample], pose: Pose, *, label: str) -> Run:
     detections, errors, timings = [], [], []
     for number, sample in track(enumerate(samples), total=len(samples), label=label):
         image, reference, intake = pose(number, sample)
@@ -275,16 +223,3 @@ def _inspect_all(
         errors=np.array(errors, np.bool_),
         timings_ms={stage: np.array([timing.get(stage, 0.0) for timing in timings]) for stage in stages},
     )
-
-
-def _read(path: Path) -> tuple[Pixels, IntakeReport]:
-    """A picture of the set; an error names it."""
-    try:
-        return read_image(path)
-    except ImageError as error:
-        raise type(error)(f"{path}: {error}") from error
-
-
-def _read_reference(sample: Sample) -> Pixels:
-    assert sample.reference is not None
-    return _read(sample.reference)[0]

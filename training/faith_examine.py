@@ -24,9 +24,9 @@ from inspect_vit.perturbation import (
     take_cells,
 )
 from inspect_vit.results import Defect
-from training.evaluate import shift_picture
 from training.faith_measures import FLIP_AT, cell_counts, energy_inside, rank_correlation
 from training.faith_sample import Found, reference_of, true_cells
+from training.poses import shift_picture
 
 SHIFTS = (1, 2)
 """px by which the reference is moved, each time the way that the picture's number says."""

@@ -37,7 +37,7 @@ from training.metrics import summarise
 from training.plain_vit import PlainViT
 from training.progress import track
 from training.quarantine import note_unreadable, read_notes
-from training.state import bf16_is_native, load_state, save_state
+from training.state import bf16_is_native, check_state, load_state, save_state
 
 LOG_EVERY = 20
 STATE, LOG, CURVES = "state.safetensors", "metrics.jsonl", "curves.png"
@@ -77,6 +77,7 @@ def run_training(config: TrainConfig, *, out: Path, fresh: bool = False) -> Trai
     """Train up to the last step and leave the state in `out`. Arguments and errors as `fit`."""
     if config.init_from is not None:
         read_metadata(config.init_from)
+    reached = 0 if fresh else check_state(out / STATE, config)
     out.mkdir(parents=True, exist_ok=True)
     draw_pairs(config, out)
     training, validation = load_samples(config, out=out)
@@ -103,6 +104,8 @@ def run_training(config: TrainConfig, *, out: Path, fresh: bool = False) -> Trai
         f"{len(training)} training and {len(validation)} validation pictures; {config.devices} x "
         f"{'GPU' if use_gpu else 'CPU'}, {precision}"
     )
+    if reached:
+        say(f"going on from step {reached} of {_total_steps(config, len(training))}")
     fabric.launch(cast(Any, _train), config, out)
     return TrainingRun(training, validation, (time.monotonic() - start) / 60, precision)
 

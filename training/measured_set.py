@@ -85,6 +85,7 @@ def read_measured_set(
             raise ConfigError(f"DeepPCB has no split {split!r}; use one of {', '.join(SPLITS)}")
         part: Split = "trainval" if split == "trainval" else "test"
         samples, stated = read_deeppcb(root, part), str(part)
+        every = tuple(samples)
         title, scale = DEEPPCB, px_per_mm or DEEPPCB_PX_PER_MM
     else:
         data = read_dataset(root, format=name, references=references, groups=groups)
@@ -93,13 +94,14 @@ def read_measured_set(
         if len(data.faults) > MAX_NAMED:
             say(f"... and {len(data.faults) - MAX_NAMED} more faults; inspect-vit data check lists them")
         stated = split or "all"
+        every = data.samples
         samples = [sample for sample in data.samples if split in (None, sample.split)]
         title, scale = f"{root.resolve().name} ({name})", px_per_mm or None
         if not samples:
             found = sorted({sample.split for sample in data.samples} - {""})
             wanted = f"; it states {', '.join(found) or 'no split'}" if split else ""
             raise ConfigError(f"{root} has no picture{f' of split {split!r}' if split else ''}{wanted}")
-    names = known_classes(samples, class_names, rename or {})
+    names = known_classes(samples, class_names, rename or {}, every=every)
     renamed = tuple(
         replace(sample, labels=tuple(names.get(label, label) for label in sample.labels))
         for sample in samples
@@ -128,16 +130,18 @@ def parse_renames(pairs: Sequence[str]) -> dict[str, str]:
 
 
 def known_classes(
-    samples: Sequence[Sample], class_names: Sequence[str], rename: Mapping[str, str]
+    samples: Sequence[Sample],
+    class_names: Sequence[str],
+    rename: Mapping[str, str],
+    *,
+    every: Sequence[Sample] = (),
 ) -> dict[str, str]:
-    """Class of the set -> class of the checkpoint, for every class that counts."""
-    counted = {
-        label
-        for sample in samples
-        for label, is_ignored in zip(sample.labels, sample.is_ignored, strict=True)
-        if not is_ignored
-    }
-    if absent := set(rename) - counted:
+    """Class of the set -> class of the checkpoint, for every class that counts.
+
+    every: the samples of all splits, whose classes `rename` may name too.
+    """
+    counted = _counted(samples)
+    if absent := set(rename) - counted - _counted(every):
         raise ConfigError(
             f"no defect of the set is of class {', '.join(sorted(absent))}, which --rename names; "
             f"it has {', '.join(sorted(counted)) or 'none'}"
@@ -149,6 +153,16 @@ def known_classes(
             f"it knows {', '.join(class_names)}; --rename {unknown[0]}=CLASS says which one is meant"
         )
     return {label: name for label, name in names.items() if name is not None}
+
+
+def _counted(samples: Sequence[Sample]) -> set[str]:
+    """Classes of the defects that are not ignored."""
+    return {
+        label
+        for sample in samples
+        for label, is_ignored in zip(sample.labels, sample.is_ignored.tolist(), strict=True)
+        if not is_ignored
+    }
 
 
 def _known_as(label: str, class_names: Sequence[str]) -> str | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -27,6 +29,40 @@ def save_state(path: Path, trainee: Trainee, config: TrainConfig) -> None:
     )
 
 
+def check_state(path: Path, config: TrainConfig) -> int:
+    """The step that the state in `path` is at, or 0 where there is none.
+
+    Raises:
+        ConfigError: the state belongs to another configuration; names the settings that differ.
+        CheckpointError: the file is damaged.
+    """
+    if not path.exists():
+        return 0
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata()
+    except (OSError, SafetensorError) as error:
+        raise CheckpointError(f"cannot resume from {path}: {error}; start over with --fresh") from error
+    if metadata["config"] != config.model_dump_json():
+        differing = _differing(json.loads(metadata["config"]), config.model_dump(mode="json"))
+        raise ConfigError(
+            f"{path} was left by a run with another configuration ({', '.join(differing)}); "
+            "use another --out, or --fresh"
+        )
+    return int(metadata["step"])
+
+
+def _differing(old: Any, new: Any, path: str = "") -> list[str]:
+    """Paths of the settings that are not the same, as `epochs: 3 -> 4`."""
+    if not (isinstance(old, dict) and isinstance(new, dict)):
+        return [] if old == new else [f"{path}: {old} -> {new}"]
+    return [
+        line
+        for key in dict.fromkeys([*old, *new])
+        for line in _differing(old.get(key), new.get(key), f"{path}.{key}" if path else key)
+    ]
+
+
 def load_state(path: Path, trainee: Trainee, config: TrainConfig) -> None:
     """Restore what `save_state` wrote.
 
@@ -40,10 +76,7 @@ def load_state(path: Path, trainee: Trainee, config: TrainConfig) -> None:
             tensors: dict[str, Tensor] = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
     except (OSError, SafetensorError) as error:
         raise CheckpointError(f"cannot resume from {path}: {error}; start over with --fresh") from error
-    if metadata["config"] != config.model_dump_json():
-        raise ConfigError(
-            f"{path} was left by a run with another configuration; use another --out, or --fresh"
-        )
+    check_state(path, config)
 
     def part(prefix: str) -> dict[str, Tensor]:
         return {key.removeprefix(prefix): value for key, value in tensors.items() if key.startswith(prefix)}

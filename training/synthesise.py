@@ -20,7 +20,7 @@ from typing import Any, Literal
 import cv2
 import numpy as np
 
-from inspect_vit.errors import ConfigError
+from inspect_vit.errors import ConfigError, ImageError
 from training.colour_style import draw_style
 from training.copper import Which
 from training.defect_kinds import DEFECT_KINDS
@@ -33,6 +33,8 @@ from training.sources import Source, cut_picture, draw_artwork, find_sources
 
 SETTINGS = "synthesis.json"
 MAX_DEFECTS = 10_000
+MAX_PARTS = 20
+"""Parts of pictures tried for a pair before giving up."""
 _RECIPE = 1
 """Raised when the same settings give other pictures than before."""
 
@@ -156,11 +158,19 @@ def make_pair(recipe: Recipe, number: int) -> tuple[Pair, dict[str, Any]]:
     px_per_mm = float(np.exp(rng.uniform(low, high)))
     facts: dict[str, Any] = {"refused": []}
     if source.kind == "pictures":
-        picture, found, group, refused = cut_picture(source, rng, recipe.size, recipe.copper)
-        pair = picture_pair(
-            picture, found, rng, plan=recipe.plan, placing=recipe.scan, scale=px_per_mm / 48.0
-        )
-        return pair, facts | {"group": group, "refused": list(refused)}
+        unpaintable: list[str] = []
+        while True:
+            picture, found, group, refused = cut_picture(source, rng, recipe.size, recipe.copper)
+            try:
+                pair = picture_pair(
+                    picture, found, rng, plan=recipe.plan, placing=recipe.scan, scale=px_per_mm / 48.0
+                )
+            except ImageError as error:  # this part of the picture; another may do
+                unpaintable.append(f"a part of {group}: {error}")
+                if len(unpaintable) == MAX_PARTS:
+                    raise ImageError(f"{MAX_PARTS} parts of pictures in a row: {unpaintable[-1]}") from error
+                continue
+            return pair, facts | {"group": group, "refused": [*refused, *unpaintable]}
     artwork = draw_artwork(source, rng, recipe.size, px_per_mm)
     facts |= {"group": artwork.group, "px_per_mm": round(px_per_mm, 3), "license": artwork.licence}
     if recipe.style == "scan":

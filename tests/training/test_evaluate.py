@@ -22,10 +22,11 @@ from inspect_vit.image_io import read_image
 from inspect_vit.inspector import Inspector
 from inspect_vit.matching import as_detections
 from inspect_vit.results import Sample
-from training.evaluate import MIN_SCORE, RECORD_NAME, evaluate_checkpoint, shift_picture
+from training.evaluate import MIN_SCORE, RECORD_NAME, evaluate_checkpoint
 from training.formats.deeppcb import CLASS_NAMES
 from training.locking import held
 from training.measured_set import known_classes, parse_renames
+from training.poses import shift_picture
 from training.record import load_record
 
 
@@ -283,7 +284,11 @@ def test_class_names_that_do_not_fit_are_answered_with_the_way_out(
 
 
 def test_a_model_that_needs_references_is_measured_with_them_alone(
-    talkative_checkpoint: Path, small_set: Path, photographs: Path, tmp_path: Path
+    talkative_checkpoint: Path,
+    small_set: Path,
+    photographs: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     model, metadata = load_checkpoint(talkative_checkpoint)
     needy = tmp_path / "needy.safetensors"
@@ -295,8 +300,16 @@ def test_a_model_that_needs_references_is_measured_with_them_alone(
     assert set(load_record(tmp_path / "out" / RECORD_NAME).runs) == {"with_reference", "reimaged_templates"}
     assert report["modes"]["with_reference"]["quality"]["detections"] > 0
     labels = photographs / "annotations.coco.json"
+    content = json.loads(labels.read_text())
+    del content["images"][0]["reference"]
+    labels.write_text(json.dumps(content))
+    evaluate_checkpoint(
+        needy, photographs, out=tmp_path / "half", rename={"Open_Circuit": "open"}, device="cpu"
+    )
+    assert load_record(tmp_path / "half" / RECORD_NAME).images == ("2.png",)
+    assert "1 of 2 pictures have no reference and are left out: 1.png" in capsys.readouterr().err
     labels.write_text(labels.read_text().replace('"reference"', '"unknown"'))
-    with pytest.raises(ConfigError, match="needy inspects only against a golden reference"):
+    with pytest.raises(ConfigError, match="none of the 2 pictures has one; name them with --references"):
         evaluate_checkpoint(
             needy, photographs, out=tmp_path / "no", rename={"Open_Circuit": "open"}, device="cpu"
         )

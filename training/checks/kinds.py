@@ -236,7 +236,7 @@ KINDS: dict[str, Kind] = {
     "no-label-file": Kind(
         Severity.WARNING,
         "Pictures without a label file",
-        "Good boards, or boards not labelled yet? They are left out.",
+        "Good boards, or boards not labelled yet? The message says whether they were read as good boards.",
     ),
     "missing-group": Kind(
         Severity.WARNING, "Pictures for which the rule finds no group", "Correct the rule, or their names."

@@ -64,6 +64,9 @@ def _label_files(root: Path) -> list[Path]:
         return [root] if root.suffix.lower() == ".json" else []
     if not root.is_dir():
         return []
+    own = [p for p in sorted(root.glob("*.json")) if p.is_file() and (p.name in _NAMES or _has_coco_keys(p))]
+    if own:  # label files of sub-folders are sets of their own
+        return [p for p in own if p.name in _NAMES] or own
     places = [root, *sorted(folder for folder in root.iterdir() if folder.is_dir())]
     found = [path for place in places for path in sorted(place.glob("*.json")) if path.is_file()]
     if named := [path for path in found if path.name in _NAMES]:

@@ -123,6 +123,9 @@ class LabelFile:
                 message = f"{name!r} only heads other categories and has no annotation; left out"
                 self.reading.fault("empty-supercategory", where, message)
             else:
+                if name in classes.values():
+                    message = f"{name!r} is listed twice; both become one class"
+                    self.reading.fault("duplicate-class", where, message)
                 classes[number] = name
         return classes
 

@@ -115,7 +115,7 @@ def apply_references(data: DataSet, rule: ReferenceRule) -> DataSet:
     told = {fault.image for fault in faults if fault.kind == "missing-reference"}
     for sample in data.samples:
         if sample.reference is None and sample.image not in told:
-            message = f"the rule {rule} finds no reference; kept without"
+            message = f"{type(rule).__name__} finds no reference; kept without"
             faults.append(Fault("missing-reference", sample.origin, message, sample.image))
     return replace(data, faults=tuple(faults))
 
@@ -127,7 +127,7 @@ def apply_groups(data: DataSet, rule: GroupRule) -> DataSet:
     for sample in data.samples:
         group = _find_group(sample, rule, data, table)
         if not group:
-            message = f"the rule {rule} finds no group; kept {sample.group!r}"
+            message = f"{type(rule).__name__} finds no group; kept {sample.group!r}"
             faults.append(Fault("missing-group", sample.origin, message, sample.image))
         samples.append(replace(sample, group=group or sample.group))
     return replace(data, samples=tuple(samples), faults=tuple(faults))
@@ -186,7 +186,7 @@ def _beside(image: Path, stem: str) -> Path | None:
     """A picture of that name in the folder of another; the same suffix first."""
     suffixes = sorted(PICTURE_SUFFIXES)
     for suffix in (image.suffix, *suffixes, *(suffix.upper() for suffix in suffixes)):
-        if (path := image.with_name(stem + suffix)).is_file():
+        if (path := image.parent / (stem + suffix)).is_file():
             return path.resolve()
     return None
 
@@ -195,7 +195,9 @@ def _in_folder(sample: Sample, folder: Path) -> Path | None:
     if not folder.is_dir():
         raise ConfigError(f"there is no folder of references {folder}")
     pictures = {path.stem: path for path in list_pictures(folder)}
-    named = pictures.get(sample.image.stem) or pictures.get(sample.group)
+    stem = sample.image.stem
+    usual = stem.removesuffix("_test") + "_temp" if stem.endswith("_test") else ""
+    named = pictures.get(stem) or pictures.get(usual) or pictures.get(sample.group)
     only = next(iter(pictures.values())) if len(pictures) == 1 else None
     found = named or only
     return found.resolve() if found else None
