@@ -211,13 +211,15 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 def _serve_with_sample(checkpoint: Path | None, host: str, port: int, folder: Path) -> int:
     """Start the server as a child, inspect a sample on it, and stay until it ends; returns its exit code."""
     from serving.config import from_environment
-    from serving.run import prepare, wait_until_ready
+    from serving.run import prepare, stop, wait_until_ready
     from serving.sample import find_sample, inspect_sample
 
     find_sample(folder)
     server = prepare(checkpoint, host=host, port=port, samples=folder)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    process = subprocess.Popen(server.argv, env=server.environ)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda received, _: sys.exit(128 + received))
+    # A session of its own: Ctrl-C reaches this process alone, which then ends the server in order.
+    process = subprocess.Popen(server.argv, env=server.environ, start_new_session=True)
     try:
         wait_until_ready(process, server.url)
         answer = inspect_sample(server.url, folder, out=from_environment(os.environ).home_dir / "sample")
@@ -232,8 +234,7 @@ def _serve_with_sample(checkpoint: Path | None, host: str, port: int, folder: Pa
     except KeyboardInterrupt:
         return 0
     finally:
-        process.terminate()
-        process.wait()
+        stop(process)
 
 
 def _name_some(paths: Sequence[Path]) -> str:

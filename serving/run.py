@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -25,6 +26,7 @@ DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 3000
 GRACE_S = 10
 """Requests still running this long after Ctrl-C are cut off."""
 START_TIMEOUT_S = 180.0
+STOP_TIMEOUT_S = 20.0
 
 
 @dataclass(frozen=True)
@@ -118,6 +120,16 @@ def wait_until_ready(
         except (urllib.error.URLError, OSError):
             time.sleep(0.1)
     raise ConfigError(f"the server at {url} is not ready after {timeout_s:.0f} s; its log says why")
+
+
+def stop(process: subprocess.Popen[bytes], *, timeout_s: float = STOP_TIMEOUT_S) -> None:
+    """Ask a server that leads a session of its own to end; after the timeout kill it with its workers."""
+    process.terminate()
+    try:
+        process.wait(timeout_s)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 def _address(host: str) -> str:
