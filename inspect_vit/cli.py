@@ -218,6 +218,8 @@ def _serve_with_sample(checkpoint: Path | None, host: str, port: int, folder: Pa
     server = prepare(checkpoint, host=host, port=port, samples=folder)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda received, _: sys.exit(128 + received))
+    # A job that a shell started in the background ignores SIGINT; whoever sends it one means it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     # A session of its own: Ctrl-C reaches this process alone, which then ends the server in order.
     process = subprocess.Popen(server.argv, env=server.environ, start_new_session=True)
     try:

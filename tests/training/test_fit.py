@@ -200,7 +200,7 @@ def test_a_state_of_another_configuration_is_refused(tree: dict[str, object], tm
     config = config_of(tree, epochs=1)
     fit(config, out=tmp_path / "run")
     with pytest.raises(
-        ConfigError, match="left by a run with another configuration; use another --out, or --fresh"
+        ConfigError, match=r"another configuration \(epochs: 1 -> 2\); use another --out, or --fresh"
     ):
         fit(config_of(tree, epochs=2), out=tmp_path / "run")
     fit(config_of(tree, epochs=2), out=tmp_path / "run", fresh=True)
