@@ -88,46 +88,34 @@ def evaluate(
     from inspect_vit.checkpoint import default_checkpoint
     from training.evaluate import evaluate_checkpoint
     from training.formats.references import parse_groups, parse_references
-    from training.measured_set import parse_renames
+    from training.measured_set import ReadOptions, parse_renames
 
     model = checkpoint or default_checkpoint()
     root = data or Path(os.environ.get("INSPECT_VIT_DATA", ".")) / "deeppcb"
-    reference_rule = None if references is None else parse_references(references)
-    group_rule = None if groups is None else parse_groups(groups)
-    renames = parse_renames(rename or [])
+    reading: ReadOptions = {
+        "format": format,
+        "references": None if references is None else parse_references(references),
+        "groups": None if groups is None else parse_groups(groups),
+        "rename": parse_renames(rename or []),
+        "split": split,
+        "px_per_mm": px_per_mm,
+        "redraw_px": redraw,
+    }
     evaluate_checkpoint(
         model,
         root,
         out=out,
-        format=format,
-        references=reference_rule,
-        groups=group_rule,
-        rename=renames,
-        px_per_mm=px_per_mm,
-        redraw_px=redraw,
         limit=limit,
-        split=split,
         shifts=tuple(shift or ()),
         device=device,
         seed=seed,
         command=[Path(sys.argv[0]).name, *sys.argv[1:]],
+        **reading,
     )
     print((out / "report.md").read_text(encoding="utf-8"))
     say(f"wrote {out / 'report.md'}, {out / 'report.json'} and plots")
     if faithfulness:
         from training.faithfulness import evaluate_faithfulness
 
-        evaluate_faithfulness(
-            model,
-            root,
-            out=out,
-            format=format,
-            references=reference_rule,
-            groups=group_rule,
-            rename=renames,
-            limit=limit,
-            split=split,
-            device=device,
-            seed=seed,
-        )
+        evaluate_faithfulness(model, root, out=out, limit=limit, device=device, seed=seed, **reading)
         print((out / "faithfulness.md").read_text(encoding="utf-8"))

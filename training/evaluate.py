@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -20,9 +20,8 @@ from inspect_vit.errors import ConfigError
 from inspect_vit.inspector import Inspector
 from inspect_vit.matching import Truths, as_detections, leave_out_ignored
 from inspect_vit.results import Sample, Verdict
-from training.formats.references import GroupRule, ReferenceRule
 from training.locking import held
-from training.measured_set import MeasuredSet, read_measured_set
+from training.measured_set import MeasuredSet, ReadOptions, read_measured_set
 from training.poses import Pose, passes, read_picture
 from training.progress import track
 from training.protocols import build_report
@@ -42,19 +41,13 @@ def evaluate_checkpoint(
     data: Path,
     *,
     out: Path,
-    format: str = "auto",
-    references: ReferenceRule | None = None,
-    groups: GroupRule | None = None,
-    rename: Mapping[str, str] | None = None,
-    px_per_mm: float | None = None,
-    redraw_px: int | None = None,
     limit: int | None = None,
-    split: str | None = None,
     shifts: Sequence[int] = (),
     device: str = "auto",
     attention_backend: AttentionBackend = "auto",
     seed: int = 0,
     command: Sequence[str] = (),
+    **reading: Unpack[ReadOptions],
 ) -> dict[str, Any]:
     """Measure a checkpoint on a labelled set and write report.json, report.md, plots and detections.npz.
 
@@ -63,15 +56,11 @@ def evaluate_checkpoint(
 
     Args:
         data: the set's folder, or label file; for DeepPCB the folder that holds PCBData/.
-        format, references, groups: as `read_dataset` takes them.
-        rename: class of the set -> class of the checkpoint.
-        px_per_mm: scale of the pictures, for false calls per area; known for DeepPCB.
-        redraw_px: draw the boxes anew by what differs from the reference, this much wider on each side.
         limit: inspect this many pictures, evenly spaced over the split, instead of all.
-        split: part of the set; default DeepPCB's test split, of other sets everything.
         shifts: measure again with the reference moved by each of these, in px.
         seed: of the re-imaged references and the bootstrap.
         command: how it was called, for the report.
+        reading: how the set is read.
 
     Returns:
         The report as written to report.json, except that figures without an n are NaN.
@@ -82,17 +71,7 @@ def evaluate_checkpoint(
     if any(shift < 1 for shift in shifts):
         raise ConfigError(f"shifts {list(shifts)}: wanted whole pixels of 1 or more")
     inspector = Inspector(checkpoint, device=device, attention_backend=attention_backend)
-    measured = read_measured_set(
-        data,
-        inspector.metadata.model.class_names,
-        format=format,
-        references=references,
-        groups=groups,
-        rename=rename,
-        split=split,
-        px_per_mm=px_per_mm,
-        redraw_px=redraw_px,
-    )
+    measured = read_measured_set(data, inspector.metadata.model.class_names, **reading)
     split_size = len(measured.samples)
     if limit is not None:
         measured = replace(measured, samples=_evenly(measured.samples, limit))

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -24,8 +24,7 @@ from training.faith_examine import SHIFTS, Explain, examine, randomise
 from training.faith_measures import SHARES
 from training.faith_report import write_faithfulness
 from training.faith_sample import Found, pick_found, reference_of
-from training.formats.references import GroupRule, ReferenceRule
-from training.measured_set import read_measured_set
+from training.measured_set import ReadOptions, read_measured_set
 from training.progress import track
 
 NUM_DEFECTS = 100
@@ -43,14 +42,10 @@ def evaluate_faithfulness(
     *,
     out: Path,
     explain: Explain | None = None,
-    format: str = "auto",
-    references: ReferenceRule | None = None,
-    groups: GroupRule | None = None,
-    rename: Mapping[str, str] | None = None,
     limit: int | None = None,
-    split: str | None = None,
     device: str = "auto",
     seed: int = 0,
+    **reading: Unpack[ReadOptions],
 ) -> dict[str, Any]:
     """Test the evidence on a checkpoint's true positives and write faithfulness.md, .json, plots.
 
@@ -58,8 +53,8 @@ def evaluate_faithfulness(
 
     Args:
         explain: makes the maps; `attribution.explanation_maps` unless given.
-        format, references, groups, rename, split: as `read_measured_set` takes them.
         limit: draw the defects from this many pairs, evenly spaced over the split, instead of all.
+        reading: how the set is read.
 
     Returns:
         The report as written to faithfulness.json.
@@ -72,15 +67,7 @@ def evaluate_faithfulness(
 
         explain = explanation_maps
     inspector = Inspector(checkpoint, device=device)
-    measured = read_measured_set(
-        data,
-        inspector.metadata.model.class_names,
-        format=format,
-        references=references,
-        groups=groups,
-        rename=rename,
-        split=split,
-    )
+    measured = read_measured_set(data, inspector.metadata.model.class_names, **reading)
     if not measured.has_references:
         raise ConfigError(f"{data}: evidence can be tested only where every picture has its golden reference")
     samples: Sequence[Sample] = measured.samples

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypedDict
 
 from inspect_vit.console import say
 from inspect_vit.errors import ConfigError
@@ -19,6 +20,18 @@ from training.redraw import redraw
 DEEPPCB = "DeepPCB"
 DEEPPCB_PX_PER_MM = 48.0
 MAX_NAMED = 10
+
+
+class ReadOptions(TypedDict, total=False):
+    """How a set is read: `read_measured_set` has what each means and its default."""
+
+    format: str
+    references: ReferenceRule | None
+    groups: GroupRule | None
+    rename: Mapping[str, str] | None
+    split: str | None
+    px_per_mm: float | None
+    redraw_px: int | None
 
 
 @dataclass(frozen=True)
@@ -70,8 +83,10 @@ def read_measured_set(
     Args:
         class_names: of the checkpoint. Case, spaces, hyphens and underscores do not matter: the set's
             `Missing_hole` is the checkpoint's `missing-hole`.
+        format, references, groups: as `read_dataset` takes them.
         rename: class of the set -> class of the checkpoint, for other differences.
         split: part of the set. Default: DeepPCB's test split; of other sets, everything.
+        px_per_mm: scale of the pictures, for false calls per area; known for DeepPCB.
         redraw_px: draw the boxes anew by the difference from the reference, this much wider on each side.
 
     Raises:
