@@ -13,13 +13,15 @@ from inspect_vit.errors import ConfigError
 from inspect_vit.model import HierarchicalViT
 
 MAX_NAMED = 3
+NEW_PARTS = (".q_norm.", ".k_norm.")
+"""A checkpoint without `model.qk_norm` lacks these; they start as initialised."""
 
 
 def start_from(model: HierarchicalViT, checkpoint: Path) -> None:
     """Copy the checkpoint's weights into the model, in place; classes are matched by name.
 
     Rows of the head for classes that the checkpoint does not know stay as they were initialised; classes that
-    the model does not know are dropped.
+    the model does not know are dropped. The norms of q and k may be new.
 
     Raises:
         ConfigError: a network of another shape, named with the first tensors that differ.
@@ -32,6 +34,9 @@ def start_from(model: HierarchicalViT, checkpoint: Path) -> None:
     for key in ("head.out.weight", "head.out.bias"):
         if wanted[key].shape[1:] == found[key].shape[1:]:
             found[key] = _placed(found[key], wanted[key], rows)
+    found.update(
+        {key: wanted[key] for key in wanted if key not in found and any(part in key for part in NEW_PARTS)}
+    )
     faults = [f"{key} is missing" for key in wanted if key not in found]
     faults += [
         f"{key} has shape {tuple(found[key].shape)}, wanted {tuple(value.shape)}"
