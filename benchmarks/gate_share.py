@@ -19,6 +19,7 @@ from scipy.stats import pearsonr, rankdata, spearmanr
 
 from inspect_vit import Inspector, read_image
 from inspect_vit.ablation import evidence
+from inspect_vit.alignment import lay_under
 from inspect_vit.checkpoint import default_checkpoint
 from inspect_vit.inspector import LEVEL_NAMES
 from inspect_vit.matching import Truths, as_detections, match_images
@@ -38,8 +39,9 @@ def measure(
     for number, sample in enumerate(samples, start=1):
         assert sample.reference is not None
         image = read_image(sample.image)[0]
-        reference = read_image(sample.reference)[0] if with_reference else None
-        result = inspector.inspect(image, reference=reference)
+        laid = lay_under(image, read_image(sample.reference)[0]) if with_reference else None
+        reference = laid and laid.picture
+        result = inspector.inspect(image, reference=laid)
         truths = Truths(sample.boxes, np.array([names.index(label) for label in sample.labels], np.int64))
         # The listed calls come highest score first, which is the order that matches are answered in.
         correct = match_images([as_detections(result)], [truths]).correct

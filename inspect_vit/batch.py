@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inspect_vit import overlay
+from inspect_vit.alignment import lay_under
 from inspect_vit.errors import ConfigError, ImageError
 from inspect_vit.image_io import read_image
 from inspect_vit.inspector import MAX_PIXELS, Inspector
@@ -87,13 +88,15 @@ def inspect_files(
             if pair.fault is not None:
                 raise ImageError(pair.fault)
             image, intake = read_image(pair.image, max_pixels=MAX_PIXELS)
-            golden = None
+            laid = golden = None
             if pair.reference is not None:
-                golden, golden_intake = _read_shared(pair.reference, shared)
-                intake = with_reference_faults(intake, golden_intake)
+                good, good_intake = _read_shared(pair.reference, shared)
+                intake = with_reference_faults(intake, good_intake)
                 links["reference"] = str(pair.reference)
-            result = inspector.inspect(image, reference=golden, min_score=min_score, intake=intake)
-            attention = inspector.attention(image, reference=golden)
+                laid = lay_under(image, good)
+                golden = laid.picture
+            result = inspector.inspect(image, reference=laid, min_score=min_score, intake=intake)
+            attention = inspector.attention(image, reference=laid)
         except ImageError as error:
             model = inspector.metadata
             report = refused_report(

@@ -70,6 +70,16 @@ def evaluate(
         list[int] | None,
         typer.Option(min=1, help="Measure again with the reference moved by this many px. May be repeated."),
     ] = None,
+    turn: Annotated[
+        list[float] | None,
+        typer.Option(help="Measure again with the reference turned by this many degrees. May be repeated."),
+    ] = None,
+    as_posted: Annotated[
+        bool,
+        typer.Option(
+            "--as-posted", help="Take references as aligned. Default: align them, as the service does."
+        ),
+    ] = False,
     seed: Annotated[
         int, typer.Option(min=0, help="Seed of re-imaged references and confidence intervals.")
     ] = 0,
@@ -107,6 +117,8 @@ def evaluate(
         out=out,
         limit=limit,
         shifts=tuple(shift or ()),
+        turns=tuple(turn or ()),
+        as_posted=as_posted,
         device=device,
         seed=seed,
         command=[Path(sys.argv[0]).name, *sys.argv[1:]],

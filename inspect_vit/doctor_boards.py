@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from inspect_vit.alignment import lay_under
 from inspect_vit.batch import REFERENCE_ENDING, TEST_ENDING
 from inspect_vit.config import ModelConfig
 from inspect_vit.doctor_trace import Board
@@ -32,7 +33,7 @@ def load_boards(folder: Path | None, config: ModelConfig, *, device: torch.devic
 
     Raises:
         ConfigError: `folder` is none, or holds no picture.
-        ImageError: a picture that cannot be read, or a reference of another size.
+        ImageError: a picture that cannot be read, or a reference that cannot be aligned.
     """
     source = folder if folder is not None else SAMPLES if SAMPLES.is_dir() else None
     if source is None:
@@ -89,12 +90,12 @@ def _pairs(folder: Path) -> list[tuple[Path, Path | None]]:
 
 def _read(image: Path, reference: Path | None, config: ModelConfig, device: torch.device) -> Board:
     pixels = read_image(image)[0]
-    golden = None if reference is None else read_image(reference)[0]
-    if golden is not None and golden.shape != pixels.shape:
-        raise ImageError(
-            f"{reference} has {golden.shape[1]}x{golden.shape[0]} px, {image} {pixels.shape[1]}x"
-            f"{pixels.shape[0]}; references must have the size of their board"
-        )
+    golden = None
+    if reference is not None:
+        laid = lay_under(pixels, read_image(reference)[0])
+        if laid.picture is None:
+            raise ImageError(f"{image} with {reference}: {'; '.join(laid.faults)}")
+        golden = laid.picture
     return _board(image.stem, pixels, golden, config, device)
 
 

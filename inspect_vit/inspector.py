@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from inspect_vit.alignment import LaidReference, lay_under
 from inspect_vit.checkpoint import ReferenceMode, load_checkpoint
 from inspect_vit.config import AttentionBackend
 from inspect_vit.errors import ConfigError, ImageError, ImageTooLargeError
 from inspect_vit.heads import Calls, decode
-from inspect_vit.intake import pair_faults
 from inspect_vit.model import HierarchicalViT, ModelOutput
 from inspect_vit.pixels import to_channels
 from inspect_vit.results import Defect, InspectionResult, IntakeReport, Verdict
@@ -51,7 +51,7 @@ class Inspector:
         self,
         image: NDArray[np.uint8],
         *,
-        reference: NDArray[np.uint8] | None = None,
+        reference: NDArray[np.uint8] | LaidReference | None = None,
         min_score: float | None = None,
         intake: IntakeReport | None = None,
     ) -> InspectionResult:
@@ -59,16 +59,20 @@ class Inspector:
 
         Args:
             image: (H, W, 3) uint8 RGB.
-            reference: picture of a good board, same size, aligned; None inspects without.
+            reference: picture of a good board, which is aligned with the image, or what `lay_under` made of
+                one. Where that cannot be done the verdict is ERROR. None inspects without.
             min_score: list calls from this score up instead of from the thresholds; the verdict is the same.
             intake: what reading the picture found; its errors make the verdict ERROR.
 
         Raises:
-            ImageError: not a picture of that form, or a reference of another size.
+            ImageError: not a picture of that form.
             ImageTooLargeError: more than MAX_PIXELS.
         """
         start = time.perf_counter()
-        output = self._forward(image, reference, want_attention=False)
+        laid = _laid(image, reference)
+        golden = None if laid is None else laid.picture
+        after_alignment = time.perf_counter()
+        output = self._forward(image, golden, want_attention=False)
         height, width = image.shape[:2]
         after_model = time.perf_counter()
         mode: ReferenceMode = "without_reference" if reference is None else "with_reference"
@@ -84,8 +88,8 @@ class Inspector:
         listed = failing if min_score is None else [defect for defect in called if defect.score >= min_score]
         top = output.head.centre_logits[0, :, :rows, :columns].float().max().sigmoid().item()
         errors = () if intake is None else intake.errors
-        if reference is not None:
-            errors = (*errors, *pair_faults(image, reference))
+        if laid is not None:
+            errors = (*errors, *laid.faults)
         elif self.metadata.needs_reference:
             errors = (
                 *errors,
@@ -107,17 +111,24 @@ class Inspector:
             with_reference=reference is not None,
             model_name=self.metadata.name,
             model_version=self.metadata.version,
-            timings_ms={"model": 1e3 * (after_model - start), "calls": 1e3 * (finish - after_model)},
+            timings_ms={
+                "alignment": 1e3 * (after_alignment - start),
+                "model": 1e3 * (after_model - after_alignment),
+                "calls": 1e3 * (finish - after_model),
+            },
+            alignment=None if laid is None else laid.alignment,
         )
 
     def attention(
-        self, image: NDArray[np.uint8], *, reference: NDArray[np.uint8] | None = None
+        self, image: NDArray[np.uint8], *, reference: NDArray[np.uint8] | LaidReference | None = None
     ) -> dict[str, NDArray[np.float32]]:
         """Where attention goes at each level, {"4", "16", "32"}: (h, w), 1 where it is uniform.
 
         Exact weights of the level's last block, mean over queries and heads; `attribution.attention_heads`
         has them by head, and for a defect or a point alone. Raises as `inspect`."""
-        output = self._forward(image, reference, want_attention=True)
+        laid = _laid(image, reference)
+        golden = None if laid is None else laid.picture
+        output = self._forward(image, golden, want_attention=True)
         assert output.attention is not None
         rows, columns = math.ceil(image.shape[0] / 4), math.ceil(image.shape[1] / 4)
         size = output.gate_shares.shape[2:]
@@ -137,9 +148,9 @@ class Inspector:
     def tensors(
         self, image: NDArray[np.uint8], reference: NDArray[np.uint8] | None
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Pictures as the model's `forward` takes them: board, reference and whether there is one.
+        """Pictures as the model's `forward` takes them: board, aligned reference and whether there is one.
 
-        Raises as `inspect`.
+        Raises ImageError as `inspect`, and for a reference of another size.
         """
         check_picture(image, "image")
         if reference is not None:
@@ -200,6 +211,16 @@ def _check_reference(reference: NDArray[np.uint8], image: NDArray[np.uint8]) -> 
             f"the image {image.shape[1]}x{image.shape[0]}; "
             "send a reference of the same size, aligned with the image"
         )
+
+
+def _laid(
+    image: NDArray[np.uint8], reference: NDArray[np.uint8] | LaidReference | None
+) -> LaidReference | None:
+    if reference is None or isinstance(reference, LaidReference):
+        return reference
+    for picture, what in ((image, "image"), (reference, "reference")):
+        check_picture(picture, what)
+    return lay_under(image, reference)
 
 
 def _defects(

@@ -35,6 +35,10 @@ BLUR_LIMIT = 0.7
 BLUR_ERROR = 0.8
 """Blur effect beyond which fine defects are gone: a Gaussian blur of some 4 px and more."""
 
+SAME_PICTURE = (
+    "image and reference are the same picture, so no difference can be seen; "
+    "send the board and a picture of a good board"
+)
 FIT_LIMIT = 0.4
 """Least correlation of board and reference, both averaged over 8x8 px. Pairs of DeepPCB have 0.53 and more;
 with another board's reference, 99 in 100 have less than 0.3."""
@@ -130,12 +134,7 @@ def with_reference_faults(board: IntakeReport, reference: IntakeReport) -> Intak
 
 
 def pair_faults(image: NDArray[np.uint8], reference: NDArray[np.uint8]) -> tuple[str, ...]:
-    """Why a reference cannot be that of the board: errors in words. Both are (H, W, 3) RGB of one size."""
-    if np.array_equal(image, reference):
-        return (
-            "image and reference are the same picture, so no difference can be seen; "
-            "send the board and a picture of a good board",
-        )
+    """Why a reference cannot be that of the board: errors in words. Both are (H, W, 3) RGB, aligned."""
     coarse = [
         _means(np.asarray(cv2.cvtColor(p, cv2.COLOR_RGB2GRAY), np.uint8), 8) for p in (image, reference)
     ]

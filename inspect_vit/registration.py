@@ -136,8 +136,11 @@ def register(
     _check_structure(references[coarse], "reference")
     _check_structure(boards[coarse], "image")
     best, cells = align_as(UPRIGHT)
-    if cells.share() < SURE_MATCH:
-        _check_poses(references[coarse], boards[coarse], scales, align_as, cells.share())
+    share = cells.share()
+    if not _is_near(best):  # tracks repeat: where little overlaps, much of it may match by chance
+        share = min(share, MIN_MATCH)
+    if share < SURE_MATCH:
+        _check_poses(references[coarse], boards[coarse], scales, align_as, share)
     best, cells = bend(references, boards, factors, best, cells)
     found = _figures(best, cells, fine, px_per_mm)
     _check_limits(found, scales)
@@ -145,10 +148,8 @@ def register(
 
 
 def _figures(board_map: BoardMap, cells: Cells, factor: int, px_per_mm: float | None) -> Registration:
-    height, width = board_map.board_shape
-    at = project(board_map.matrix, np.array([[(width - 1) / 2, (height - 1) / 2]]))
+    shift = _shift_px(board_map)
     across, down = board_map.axes()
-    centre = (np.array(board_map.reference_shape[::-1]) - 1) / 2
     residual = cells.residual_px() * factor
     seen = [inside.mean(1) for _, _, inside in board_map.scaled(4).dense()]
     return Registration(
@@ -159,12 +160,24 @@ def _figures(board_map: BoardMap, cells: Cells, factor: int, px_per_mm: float | 
         field=board_map.field,
         residual_px=residual,
         residual_mm=None if px_per_mm is None else residual / px_per_mm,
-        shift_px=(float(at[0, 0] - centre[0]), float(at[0, 1] - centre[1])),
+        shift_px=(float(shift[0]), float(shift[1])),
         turn_degrees=float(np.degrees(np.arctan2(across[1] - down[0], across[0] + down[1]))),
         scale=(float(np.hypot(*across)), float(np.hypot(*down))),
         inliers=cells.share(),
         coverage=float(np.concatenate(seen).mean()),
     )
+
+
+def _shift_px(board_map: BoardMap) -> Floats:
+    """(x, y): the middle of the posted picture against that of the reference, pixels of the reference."""
+    middle, centre = (
+        (np.array(shape[::-1]) - 1) / 2 for shape in (board_map.board_shape, board_map.reference_shape)
+    )
+    return np.asarray(project(board_map.matrix, middle[None])[0] - centre)
+
+
+def _is_near(board_map: BoardMap) -> bool:
+    return float(np.hypot(*_shift_px(board_map))) <= MAX_SHIFT * max(board_map.reference_shape)
 
 
 def _check_structure(level: Grey, what: str) -> None:

@@ -9,7 +9,7 @@ Points are (x, y) in pixels with the centre of the first pixel at (0, 0). From p
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,6 +22,8 @@ Points = Floats
 Matrix = Floats
 ROWS_AT_ONCE = 256
 """Rows of a dense map that are worked out together: bounds memory."""
+GRID_PX = 8
+"""A dense map is exact at points this far apart and linear between them; what bends it is much longer."""
 
 
 @dataclass(frozen=True)
@@ -89,22 +91,40 @@ class BoardMap:
             warped[rows] = take(picture, places, cv2.INTER_CUBIC).reshape(warped[rows].shape)
         return warped, covered
 
+    def bring(self, picture: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
+        """The reference, or any picture of its size, as the posted picture sees it: `warp` the other way.
+
+        Returns:
+            (H, W, ...) in the posted picture's size, and (H, W) where the reference covers it; edge pixels
+            are repeated elsewhere.
+        """
+        height, width = self.board_shape
+        limit = np.array(self.reference_shape[::-1], np.float32) - 0.5
+        covered = np.empty((height, width), np.bool_)
+        brought = np.empty((height, width, *picture.shape[2:]), np.uint8)
+        for first, last, _ in self.parts():
+            start, stop = round(max(first, 0.0)), round(min(last, float(height)))
+            for top in range(start, stop, ROWS_AT_ONCE):
+                rows = slice(top, min(top + ROWS_AT_ONCE, stop))
+                places = _between(self.to_reference, top, rows.stop, width)
+                covered[rows] = ((places >= -0.5) & (places <= limit)).all(-1)
+                brought[rows] = take(picture, places, cv2.INTER_CUBIC).reshape(brought[rows].shape)
+        return brought, covered
+
     def dense(self) -> Iterator[tuple[slice, NDArray[np.float32], NDArray[np.bool_]]]:
         """Rows of the reference, their places in the posted picture (n, W, 2), and whether it covers them."""
         height, width = self.reference_shape
         inverse = np.linalg.inv(self.matrix)
-        x = np.arange(width, dtype=np.float64)
-        across = self._basis(x, 1)
+
+        def place(points: Points) -> Points:
+            return project(inverse, points if self.field is None else points + self._field_at(points))
+
         for top in range(0, height, ROWS_AT_ONCE):
-            y = np.arange(top, min(top + ROWS_AT_ONCE, height), dtype=np.float64)
-            grid = np.stack(np.broadcast_arrays(x, y[:, None]), -1)
-            if self.field is not None:
-                grid = grid + np.einsum(
-                    "yi,ijc,xj->yxc", self._basis(y, 0), self.field, across, optimize=True
-                )
-            flat, seen = self._unslip(project(inverse, grid.reshape(-1, 2)))
-            shape = (len(y), width)
-            yield slice(top, top + len(y)), flat.reshape(*shape, 2).astype(np.float32), seen.reshape(shape)
+            bottom = min(top + ROWS_AT_ONCE, height)
+            placed = _between(place, top, bottom, width)
+            flat, seen = self._unslip(placed.reshape(-1, 2))
+            shape = placed.shape[:2]
+            yield slice(top, bottom), flat.reshape(*shape, 2).astype(np.float32), seen.reshape(shape)
 
     def parts(self) -> Iterator[tuple[float, float, Floats]]:
         """(first row, row after the last, offset) of each part between slips."""
@@ -168,6 +188,23 @@ def project(matrix: Matrix, points: Points) -> Points:
     depth = matrix[2, 0] * x + matrix[2, 1] * y + matrix[2, 2]
     across = (matrix[0, 0] * x + matrix[0, 1] * y + matrix[0, 2]) / depth
     return np.stack((across, (matrix[1, 0] * x + matrix[1, 1] * y + matrix[1, 2]) / depth), -1)
+
+
+def _between(place: Callable[[Points], Points], top: int, bottom: int, width: int) -> NDArray[np.float32]:
+    """(bottom - top, width, 2) places of a block of pixels, from those of a grid that is GRID_PX wide."""
+    num = bottom - top
+    # the last knots lie on the block's last row: below it may be a slip
+    down = np.minimum(np.arange(-(-(num - 1) // GRID_PX) + 1) * GRID_PX, num - 1)
+    across = np.arange(-(-width // GRID_PX) + 1) * GRID_PX
+    x, y = np.meshgrid(across, down + top)
+    knots = place(np.stack((x, y), -1).reshape(-1, 2)).reshape(len(down), len(across), 2).astype(np.float32)
+    at = np.interp(np.arange(num), down, np.arange(len(down)))
+    above = at.astype(np.intp)
+    below, share = np.minimum(above + 1, len(down) - 1), (at - above).astype(np.float32)[:, None, None]
+    rows = knots[above] + share * (knots[below] - knots[above])
+    steps = np.arange(GRID_PX, dtype=np.float32)[:, None] / GRID_PX
+    dense = rows[:, :-1, None] + steps * (rows[:, 1:, None] - rows[:, :-1, None])
+    return np.asarray(dense.reshape(num, -1, 2)[:, :width], np.float32)
 
 
 def take(picture: NDArray[Any], places: NDArray[np.float32], interpolation: int) -> NDArray[Any]:

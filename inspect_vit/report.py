@@ -14,8 +14,8 @@ def inspection_report(
     """Put a result into the wire's words.
 
     Scores and shares have 4 decimals, pixels and milliseconds 2. Defects are numbered from 1 in the result's
-    order, as on the overlay. `reference` is null without one; its residual and shift are null where the pair
-    was taken as aligned and nothing was measured.
+    order, as on the overlay. `reference` is null without one; its figures are null where it could not be
+    aligned.
     """
     return {
         "id": inspection_id,
@@ -35,7 +35,7 @@ def inspection_report(
         ],
         "image": {"width": result.width, "height": result.height},
         "model": {"name": result.model_name, "version": result.model_version},
-        "reference": {"residual_px": None, "shift_px": None} if result.with_reference else None,
+        "reference": _reference(result),
         "intake": {
             "format": intake.format,
             "mode": intake.mode,
@@ -49,6 +49,21 @@ def inspection_report(
         },
         "timings_ms": {stage: round(float(spent), 2) for stage, spent in result.timings_ms.items()},
         "links": dict(links),
+    }
+
+
+def _reference(result: InspectionResult) -> dict[str, float | None] | None:
+    if not result.with_reference:
+        return None
+    found = result.alignment
+    if found is None:
+        return dict.fromkeys(("residual_px", "residual_mm", "shift_px", "turn_degrees", "covered"))
+    return {
+        "residual_px": round(found.residual_px, 3),
+        "residual_mm": None if found.residual_mm is None else round(found.residual_mm, 5),
+        "shift_px": round(found.shift_px, 2),
+        "turn_degrees": round(found.turn_degrees, 4),
+        "covered": round(found.covered, 4),
     }
 
 

@@ -65,6 +65,22 @@ class IntakeReport:
 
 
 @dataclass(frozen=True)
+class Alignment:
+    """How the golden reference was laid under the board."""
+
+    residual_px: float
+    """Displacement left where both match, root mean square, pixels of the reference."""
+    shift_px: float
+    """How far the middle of the board was off, pixels of the reference."""
+    turn_degrees: float
+    """How far the board was turned, clockwise as seen."""
+    covered: float
+    """Share of the posted picture that the reference shows, 0..1."""
+    residual_mm: float | None = None
+    """The residual in millimetres, where the scale is known."""
+
+
+@dataclass(frozen=True)
 class InspectionResult:
     """Everything one inspection found. Maps cover the posted image; (h, w) = (ceil(H / 4), ceil(W / 4))."""
 
@@ -87,6 +103,8 @@ class InspectionResult:
     model_name: str
     model_version: str
     timings_ms: dict[str, float] = field(default_factory=dict)
+    alignment: Alignment | None = None
+    """None without a reference, and where it could not be aligned."""
 
 
 @dataclass(frozen=True)

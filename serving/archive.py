@@ -8,7 +8,7 @@ import json
 import numpy as np
 from numpy.typing import NDArray
 
-from inspect_vit.results import Defect, InspectionResult
+from inspect_vit.results import Alignment, Defect, InspectionResult
 from serving.schemas import StoredReport
 
 _GATE_PREFIX = "gate_"
@@ -62,6 +62,20 @@ def unpack_result(report: StoredReport, packed: bytes) -> InspectionResult:
         model_name=report.model.name,
         model_version=report.model.version,
         timings_ms=dict(report.timings_ms),
+        alignment=_alignment(report),
+    )
+
+
+def _alignment(report: StoredReport) -> Alignment | None:
+    found = report.reference
+    if found is None or found.residual_px is None or found.shift_px is None:
+        return None
+    return Alignment(
+        residual_px=found.residual_px,
+        residual_mm=found.residual_mm,
+        shift_px=found.shift_px,
+        turn_degrees=found.turn_degrees or 0.0,
+        covered=1.0 if found.covered is None else found.covered,
     )
 
 

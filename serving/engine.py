@@ -23,7 +23,7 @@ from inspect_vit.image_io import read_image
 from inspect_vit.intake import with_reference_faults
 from inspect_vit.results import InspectionResult, IntakeReport
 from serving.config import ServingConfig
-from serving.errors import BusyError, ClientGoneError, FieldError
+from serving.errors import BusyError, ClientGoneError
 from serving.metrics import Metrics
 from serving.schemas import LEVELS
 
@@ -127,11 +127,6 @@ class Engine:
             if reference is not None:
                 golden, golden_intake = await self.decode(reference, field="reference")
                 intake = with_reference_faults(intake, golden_intake)
-                if golden.shape != pixels.shape:
-                    raise FieldError(
-                        f"reference: {_size(golden)}, wanted the size of the image, {_size(pixels)}",
-                        hint="send a reference picture taken the same way as the board's",
-                    )
             clock.lap("decode")
             result = await self._on_model_thread(
                 lambda: self.inspector.inspect(pixels, reference=golden, min_score=min_score, intake=intake)
@@ -151,6 +146,7 @@ class Engine:
 
         query: weights of the cells (h, w) whose rows are asked, None for all of the board.
         """
+        from inspect_vit.alignment import lay_under
         from inspect_vit.attribution import attention_heads
         from inspect_vit.trace import trace
 
@@ -161,7 +157,8 @@ class Engine:
                 golden, _ = await self.decode(reference, field="reference")
 
             def work() -> AttentionMaps:
-                traced = trace(self.inspector, pixels, reference=golden)
+                laid = None if golden is None else lay_under(pixels, golden).picture
+                traced = trace(self.inspector, pixels, reference=laid)
                 return {
                     level: attention_heads(self.inspector, traced, level, query=query) for level in LEVELS
                 }
@@ -206,10 +203,6 @@ class Engine:
         started = time.perf_counter()
         self.inspector.inspect(np.full((side, side, 3), 128, np.uint8))
         self._turn_s = time.perf_counter() - started
-
-
-def _size(pixels: Pixels) -> str:
-    return f"{pixels.shape[1]} x {pixels.shape[0]} px"
 
 
 class _StageClock:

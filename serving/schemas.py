@@ -64,12 +64,14 @@ class ModelRef(Wire):
 
 
 class ReferenceReport(Wire):
-    residual_px: FiniteFloat | None = Field(
-        description="misregistration left after alignment; null: taken as aligned"
-    )
-    shift_px: FiniteFloat | None = Field(
-        description="shift that was undone; null: taken as aligned, not measured"
-    )
+    """How the golden reference was laid under the board; all null where it could not be aligned, and in
+    inspections that were stored before references were aligned."""
+
+    residual_px: FiniteFloat | None = Field(description="misregistration left, pixels of the reference")
+    residual_mm: FiniteFloat | None = Field(None, description="the same, where the scale is known")
+    shift_px: FiniteFloat | None = Field(description="how far the middle of the board was off")
+    turn_degrees: FiniteFloat | None = Field(None, description="how far the board was turned, clockwise")
+    covered: Share | None = Field(None, description="share of the image that the reference shows")
 
 
 class IntakeSummary(Wire):

@@ -19,6 +19,7 @@ from inspect_vit.console import say
 from inspect_vit.errors import ConfigError
 from inspect_vit.inspector import Inspector
 from inspect_vit.matching import Truths, as_detections, leave_out_ignored
+from inspect_vit.registration import MAX_TURN_DEGREES
 from inspect_vit.results import Sample, Verdict
 from training.locking import held
 from training.measured_set import MeasuredSet, ReadOptions, read_measured_set
@@ -43,6 +44,8 @@ def evaluate_checkpoint(
     out: Path,
     limit: int | None = None,
     shifts: Sequence[int] = (),
+    turns: Sequence[float] = (),
+    as_posted: bool = False,
     device: str = "auto",
     attention_backend: AttentionBackend = "auto",
     seed: int = 0,
@@ -51,13 +54,15 @@ def evaluate_checkpoint(
 ) -> dict[str, Any]:
     """Measure a checkpoint on a labelled set and write report.json, report.md, plots and detections.npz.
 
-    Costs two inspections a picture, two for each golden reference, and one a picture for each shift; one a
-    picture alone where not every picture has a reference.
+    Costs two inspections a picture, two for each golden reference, and one a picture for each shift and turn;
+    one a picture alone where not every picture has a reference.
 
     Args:
         data: the set's folder, or label file; for DeepPCB the folder that holds PCBData/.
         limit: inspect this many pictures, evenly spaced over the split, instead of all.
         shifts: measure again with the reference moved by each of these, in px.
+        turns: measure again with the reference turned by each of these, in degrees.
+        as_posted: take references as aligned instead of aligning them.
         seed: of the re-imaged references and the bootstrap.
         command: how it was called, for the report.
         reading: how the set is read.
@@ -70,6 +75,8 @@ def evaluate_checkpoint(
     """
     if any(shift < 1 for shift in shifts):
         raise ConfigError(f"shifts {list(shifts)}: wanted whole pixels of 1 or more")
+    if any(not 0 < turn <= MAX_TURN_DEGREES for turn in turns):
+        raise ConfigError(f"turns {list(turns)}: wanted degrees above 0 and up to {MAX_TURN_DEGREES:g}")
     inspector = Inspector(checkpoint, device=device, attention_backend=attention_backend)
     measured = read_measured_set(data, inspector.metadata.model.class_names, **reading)
     split_size = len(measured.samples)
@@ -80,34 +87,38 @@ def evaluate_checkpoint(
     if not measured.has_references:
         without = sum(sample.reference is None for sample in measured.samples)
         say(f"{without} of {len(measured.samples)} pictures have no reference: measured without references")
-        if shifts:
-            raise ConfigError(f"shifts {list(shifts)} need a reference for every picture")
+        if shifts or turns:
+            raise ConfigError(f"shifts and turns {[*shifts, *turns]} need a reference for every picture")
     out.mkdir(parents=True, exist_ok=True)
+    todo = passes(
+        measured,
+        shifts=shifts,
+        turns=turns,
+        seed=seed,
+        alone=not inspector.metadata.needs_reference,
+        as_posted=as_posted,
+    )
     with held(out):
-        return _measure(
-            inspector, measured, shifts, out=out, split_size=split_size, seed=seed, command=command
+        record = _describe(
+            inspector,
+            measured,
+            split_size=split_size,
+            as_posted=as_posted,
+            seed=seed,
+            command=shlex.join(command),
         )
+        return _measure(inspector, record, todo, out=out)
 
 
 def _measure(
-    inspector: Inspector,
-    measured: MeasuredSet,
-    shifts: Sequence[int],
-    *,
-    out: Path,
-    split_size: int,
-    seed: int,
-    command: Sequence[str],
+    inspector: Inspector, record: Record, todo: Mapping[str, tuple[Sequence[Sample], Pose]], *, out: Path
 ) -> dict[str, Any]:
     """The passes that are not done yet, one after another, and the report."""
-    record = _describe(inspector, measured, split_size=split_size, seed=seed, command=shlex.join(command))
     partial = out / _PARTIAL_NAME
     if partial.is_file() and (earlier := load_record(partial)).describes_same_work(record):
         record.runs.update(earlier.runs)
         say(f"going on with an interrupted evaluation; already done: {', '.join(record.runs)}")
-    for name, (samples, pose) in passes(
-        measured, shifts, seed, alone=not inspector.metadata.needs_reference
-    ).items():
+    for name, (samples, pose) in todo.items():
         if name not in record.runs:
             record.runs[name] = _inspect_all(inspector, samples, pose, label=name.replace("_", " "))
             save_record(partial, record)
@@ -140,7 +151,13 @@ def _evenly(samples: Sequence[Sample], limit: int) -> tuple[Sample, ...]:
 
 
 def _describe(
-    inspector: Inspector, measured: MeasuredSet, *, split_size: int, seed: int, command: str
+    inspector: Inspector,
+    measured: MeasuredSet,
+    *,
+    split_size: int,
+    as_posted: bool,
+    seed: int,
+    command: str,
 ) -> Record:
     """The record before any run: who is measured on what."""
     metadata, samples = inspector.metadata, measured.samples
@@ -171,6 +188,7 @@ def _describe(
         split=measured.split,
         split_size=split_size,
         fingerprint=measured.fingerprint,
+        as_posted=as_posted,
         seed=seed,
         command=command,
         images=tuple(sample.image.name for sample in samples),

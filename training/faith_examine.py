@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from inspect_vit.alignment import as_posted
 from inspect_vit.errors import ConfigError
 from inspect_vit.image_io import read_image
 from inspect_vit.inspector import Inspector
@@ -25,7 +26,7 @@ from inspect_vit.perturbation import (
 )
 from inspect_vit.results import Defect
 from training.faith_measures import FLIP_AT, cell_counts, energy_inside, rank_correlation
-from training.faith_sample import Found, reference_of, true_cells
+from training.faith_sample import Found, reference_under, true_cells
 from training.poses import shift_picture
 
 SHIFTS = (1, 2)
@@ -72,7 +73,8 @@ def examine(
         {"label", "image", "group", "alignments": {"0", "1", ...}: see `_examine_maps`, "randomised": {name:
         {map: rank correlation}}}. Figures that do not exist are None.
     """
-    image, reference = read_image(found.sample.image)[0], reference_of(found.sample)
+    image = read_image(found.sample.image)[0]
+    reference = reference_under(image, found.sample)
     true = true_cells(found, image, reference)
     alignments, correlations = {}, {}
     for shift in (0, *shifts):
@@ -204,7 +206,8 @@ def _called_again(
     inspector: Inspector, image: NDArray[np.uint8], reference: NDArray[np.uint8], defect: Defect
 ) -> Defect:
     """The same defect as called with another reference; as it was if it is not called there at all."""
-    result = inspector.inspect(image, reference=reference, min_score=LISTED_FROM)
+    laid = as_posted(image, reference)
+    result = inspector.inspect(image, reference=laid, min_score=LISTED_FROM)
     same = [call for call in result.defects if call.label == defect.label]
     if not same:
         return defect

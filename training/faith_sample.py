@@ -10,6 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from inspect_vit.alignment import lay_under
 from inspect_vit.errors import ConfigError
 from inspect_vit.image_io import read_image
 from inspect_vit.inspector import Inspector
@@ -85,7 +86,7 @@ def pick_found(inspector: Inspector, samples: Sequence[Sample], *, count: int, s
 def true_positives(inspector: Inspector, sample: Sample, number: int) -> list[Found]:
     """The labelled defects of one picture that are called with the right class."""
     image, intake = read_image(sample.image)
-    result = inspector.inspect(image, reference=reference_of(sample), intake=intake)
+    result = inspector.inspect(image, reference=lay_under(image, _read_reference(sample)), intake=intake)
     names = {name: label for label, name in enumerate(result.class_names)}
     counted = [
         truth
@@ -103,8 +104,14 @@ def true_positives(inspector: Inspector, sample: Sample, number: int) -> list[Fo
     ]
 
 
-def reference_of(sample: Sample) -> NDArray[np.uint8]:
-    """The golden reference of a sample that has one."""
+def reference_under(image: NDArray[np.uint8], sample: Sample) -> NDArray[np.uint8]:
+    """The golden reference of a sample that has one, as it lies under the board."""
+    laid = lay_under(image, _read_reference(sample)).picture
+    assert laid is not None, "an inspection with verdict ERROR gives no sample"
+    return laid
+
+
+def _read_reference(sample: Sample) -> NDArray[np.uint8]:
     assert sample.reference is not None
     return read_image(sample.reference)[0]
 

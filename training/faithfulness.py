@@ -23,7 +23,7 @@ from inspect_vit.results import Sample
 from training.faith_examine import SHIFTS, Explain, examine, randomise
 from training.faith_measures import SHARES
 from training.faith_report import write_faithfulness
-from training.faith_sample import Found, pick_found, reference_of
+from training.faith_sample import Found, pick_found, reference_under
 from training.measured_set import ReadOptions, read_measured_set
 from training.progress import track
 
@@ -156,7 +156,8 @@ def _say_estimate(
 ) -> None:
     """Time the two dear steps once, and say how long all will take."""
     one = found[0]
-    image, reference = read_image(one.sample.image)[0], reference_of(one.sample)
+    image = read_image(one.sample.image)[0]
+    reference = reference_under(image, one.sample)
     scene = pose(inspector, image, reference=reference, defect=one.defect)
     scene.scores(np.zeros((1, *scene.region.shape), np.bool_))  # the first pass of a size is slow
     start = time.perf_counter()

@@ -3,37 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from inspect_vit.alignment import LaidReference
+from inspect_vit.alignment import as_posted as taken_as_aligned
 from inspect_vit.errors import ImageError
 from inspect_vit.image_io import read_image
 from inspect_vit.results import IntakeReport, Sample
 from training.measured_set import MeasuredSet
-from training.protocols import CLEAN_RUN, SHIFT_RUN
+from training.protocols import CLEAN_RUN, SHIFT_RUN, TURN_RUN
 from training.reimage import reimage
 
 Pixels = NDArray[np.uint8]
-Posed = tuple[Pixels, Pixels | None, IntakeReport | None]
+Posed = tuple[Pixels, Pixels | LaidReference | None, IntakeReport | None]
 """Picture, reference, and the intake of the picture where it came from a file."""
 Pose = Callable[[int, Sample], Posed]
 """Number of a sample in its pass, and the sample -> what is shown."""
 
 
 def passes(
-    measured: MeasuredSet, shifts: Sequence[int], seed: int, *, alone: bool
+    measured: MeasuredSet,
+    *,
+    shifts: Sequence[int],
+    turns: Sequence[float],
+    seed: int,
+    alone: bool,
+    as_posted: bool,
 ) -> dict[str, tuple[Sequence[Sample], Pose]]:
     """Each pass: over which samples, and what is shown to the inspector for number i of them.
 
-    alone: boards are inspected without their references too.
+    Args:
+        shifts, turns: passes with the reference moved by px, turned by degrees.
+        alone: boards are inspected without their references too.
+        as_posted: references are taken as aligned.
     """
     samples = measured.samples
 
+    def golden(image: Pixels, reference: Pixels) -> Pixels | LaidReference:
+        return taken_as_aligned(image, reference) if as_posted else reference
+
     def with_reference(number: int, sample: Sample) -> Posed:
         image, intake = read_picture(sample.image)
-        return image, read_reference(sample), intake
+        return image, golden(image, read_reference(sample)), intake
 
     def without_reference(number: int, sample: Sample) -> Posed:
         image, intake = read_picture(sample.image)
@@ -44,14 +60,15 @@ def passes(
 
     def reimaged_template(number: int, sample: Sample) -> Posed:
         reference = read_reference(sample)
-        return reimage(reference, np.random.default_rng((seed, number)))[0], reference, None
+        again = reimage(reference, np.random.default_rng((seed, number)))[0]
+        return again, golden(again, reference), None
 
-    def shifted(shift: int) -> Pose:
+    def moved(move: Callable[[Pixels, int], Pixels]) -> tuple[Sequence[Sample], Pose]:
         def pose(number: int, sample: Sample) -> Posed:
             image, intake = read_picture(sample.image)
-            return image, shift_picture(read_reference(sample), shift, number), intake
+            return image, golden(image, move(read_reference(sample), number)), intake
 
-        return pose
+        return samples, pose
 
     if not measured.has_references:
         return {"without_reference": (samples, without_reference)}
@@ -68,7 +85,8 @@ def passes(
     return (
         aided
         | (blind if alone else {})
-        | {SHIFT_RUN.format(shift): (samples, shifted(shift)) for shift in shifts}
+        | {SHIFT_RUN.format(px): moved(partial(_shifted, shift_px=px)) for px in shifts}
+        | {TURN_RUN.format(degrees): moved(partial(_turned, degrees=degrees)) for degrees in turns}
     )
 
 
@@ -78,6 +96,24 @@ def shift_picture(picture: Pixels, shift_px: int, turn: int) -> Pixels:
     size = picture.shape[axis]
     source = (np.arange(size) - sign * shift_px).clip(0, size - 1)
     return np.take(picture, source, axis=axis)
+
+
+def turn_picture(picture: Pixels, degrees: float) -> Pixels:
+    """Turn a picture about its middle, anticlockwise as seen; what comes in repeats the border."""
+    height, width = picture.shape[:2]
+    matrix = cv2.getRotationMatrix2D(((width - 1) / 2, (height - 1) / 2), degrees, 1.0)
+    turned = cv2.warpAffine(
+        picture, matrix, (width, height), flags=cv2.INTER_CUBIC, borderMode=cv2.BORDER_REPLICATE
+    )
+    return np.asarray(turned, np.uint8)
+
+
+def _shifted(picture: Pixels, number: int, *, shift_px: int) -> Pixels:
+    return shift_picture(picture, shift_px, number)
+
+
+def _turned(picture: Pixels, number: int, *, degrees: float) -> Pixels:
+    return turn_picture(picture, degrees if number % 2 else -degrees)
 
 
 def read_picture(path: Path) -> tuple[Pixels, IntakeReport]:

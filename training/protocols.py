@@ -25,6 +25,7 @@ CLEAN_RUN = {"with_reference": "reimaged_templates", "without_reference": "templ
 """The run over boards known to be good, per mode. With a reference the board is the template taken again: a
 template against itself would prove nothing."""
 SHIFT_RUN = "reference_shifted_{}px"
+TURN_RUN = "reference_turned_{}deg"
 RECALL_TARGETS = (0.95, 0.98)
 OUTSIDE_TARGETS = (1.0, 0.1)
 """Calls outside every true box, per picture, that an operator may be asked to bear."""
@@ -47,11 +48,12 @@ def build_report(record: Record) -> dict[str, Any]:
             "defects": sum(len(truths) for truths in record.truths),
             "total_px": int(record.sizes_px.prod(axis=1).sum()),
             "px_per_mm": record.px_per_mm,
+            "references": "as posted" if record.as_posted else "aligned",
             "seed": record.seed,
         },
         "thresholds": record.thresholds,
         "modes": {mode: _mode_report(record, mode) for mode in MODES if mode in record.runs},
-        "reference_shifts": _shift_reports(record),
+        "reference_moves": _move_reports(record),
     }
 
 
@@ -214,20 +216,24 @@ def _main_figures(record: Record, mode: str, run: Run, images: Sequence[int] | A
     }
 
 
-def _shift_reports(record: Record) -> list[dict[str, Any]]:
+def _move_reports(record: Record) -> list[dict[str, Any]]:
     """The main figures with the reference moved, and what that costs against the reference as it is."""
-    mode, prefix, suffix = MODES[0], *SHIFT_RUN.split("{}")
-    every = range(len(record.images))
-    shifts = sorted(
-        int(name.removeprefix(prefix).removesuffix(suffix)) for name in record.runs if prefix in name
-    )
-    if not shifts or mode not in record.runs:
+    mode = MODES[0]
+    moves = [
+        (name.removeprefix(prefix).removesuffix(suffix), unit, name)
+        for run, unit in ((SHIFT_RUN, "px"), (TURN_RUN, "degrees"))
+        for prefix, suffix in [run.split("{}")]
+        for name in record.runs
+        if name.startswith(prefix)
+    ]
+    if not moves or mode not in record.runs:
         return []
+    every = range(len(record.images))
     base = _main_figures(record, mode, record.runs[mode], every)
-    reports = [{"shift_px": 0, "ap_loss": 0.0, **base}]
-    for shift in shifts:
-        moved = _main_figures(record, mode, record.runs[SHIFT_RUN.format(shift)], every)
-        reports.append({"shift_px": shift, "ap_loss": base["ap"] - moved["ap"], **moved})
+    reports = [{"moved": "0", "ap_loss": 0.0, **base}]
+    for amount, unit, name in sorted(moves, key=lambda move: (move[1] != "px", float(move[0]))):
+        moved = _main_figures(record, mode, record.runs[name], every)
+        reports.append({"moved": f"{amount} {unit}", "ap_loss": base["ap"] - moved["ap"], **moved})
     return reports
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from inspect_vit.errors import ConfigError
 from inspect_vit.matching import BoolArray, Detections, Truths
 
-FORMAT = 3
+FORMAT = 4
 _META = (
     "model",
     "class_names",
@@ -24,6 +24,7 @@ _META = (
     "split",
     "split_size",
     "fingerprint",
+    "as_posted",
     "seed",
     "command",
     "images",
@@ -60,6 +61,8 @@ class Record:
     """Pictures in the whole split, of which I were inspected."""
     fingerprint: str
     """Of the pictures, references and labels that were inspected."""
+    as_posted: bool
+    """Whether references were taken as aligned."""
     seed: int
     command: str
     images: tuple[str, ...]
@@ -75,8 +78,8 @@ class Record:
     runs: dict[str, Run] = field(default_factory=dict)
 
     def describes_same_work(self, other: Record) -> bool:
-        """Whether the runs of one may stand in the other: model, pictures, labels and seed agree."""
-        names = ("model", "thresholds", "fingerprint", "seed")
+        """Whether the runs of one may stand in the other: all that they depend on agrees."""
+        names = ("model", "thresholds", "fingerprint", "as_posted", "seed")
         return all(getattr(self, name) == getattr(other, name) for name in names)
 
 

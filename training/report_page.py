@@ -174,6 +174,10 @@ def _operating_points(report: dict[str, Any]) -> str:
         "Found: a call of whatever class has IoU > 0.33 with the defect. Located: the centre of one lies in "
         "its box. A call is outside when it shares no area with any true box (IoU 0). "
     )
+    note += {
+        "aligned": "References are laid under their boards before the comparison. ",
+        "as posted": "References are taken as they lie. ",
+    }[data["references"]]
     if data["px_per_mm"]:
         area_cm2 = data["total_px"] / data["px_per_mm"] ** 2 / 100
         note += (
@@ -246,12 +250,15 @@ def _boards(report: dict[str, Any]) -> str:
 
 
 def _shifts(report: dict[str, Any]) -> str:
-    shifts = report["reference_shifts"]
+    shifts = report["reference_moves"]
     if not shifts:
         return ""
-    rows = [[str(moved["shift_px"]), *_main_row(moved), number(moved["ap_loss"])] for moved in shifts]
-    moved = table(["reference moved by, px", *MAIN_HEADER, "AP lost"], rows)
-    return "## Misregistration\n\nThe reference moved right, down, left or up, in turn.\n\n" + moved
+    rows = [[moved["moved"], *_main_row(moved), number(moved["ap_loss"])] for moved in shifts]
+    moved = table(["reference moved by", *MAIN_HEADER, "AP lost"], rows)
+    return (
+        "## Misregistration\n\nThe reference moved right, down, left or up in turn, or turned either way.\n\n"
+        + moved
+    )
 
 
 def _main_row(figures: dict[str, Any]) -> list[str]:

@@ -72,7 +72,10 @@ class TestInspect:
         assert report["score"] == pytest.approx(want.score, abs=1e-3)
         assert report["image"] == {"width": 320, "height": 320}
         assert report["model"] == {"name": "tiny", "version": inspector.metadata.version}
-        assert report["reference"] == {"residual_px": None, "shift_px": None}
+        found = report["reference"]
+        assert found["covered"] == 1.0
+        assert found["shift_px"] == pytest.approx(0, abs=0.05)
+        assert found["residual_px"] == pytest.approx(0, abs=0.05)
         assert report["links"]["reference"] == str(reference)
         for kind in ("overlay", "defect_map", "gate"):
             picture = cv2.imread(str(out / report["links"][kind]), cv2.IMREAD_UNCHANGED)
@@ -129,15 +132,20 @@ class TestInspect:
         for report in reports:
             assert json.loads((out / f"{report['id']}.json").read_text()) == report
 
-    def test_a_reference_of_another_size_is_an_error_of_that_board(
+    def test_a_reference_that_cannot_be_aligned_is_an_error_of_that_board(
         self, tiny_checkpoint: Path, tmp_path: Path
     ) -> None:
         image = write_board(tmp_path / "d.png")
-        small = tmp_path / "small.png"
-        cv2.imwrite(str(small), cv2.imread(str(image))[:300])
-        code = run("inspect", image, "--reference", small, "--checkpoint", tiny_checkpoint, "--out", tmp_path)
+        turned = tmp_path / "turned.png"
+        cv2.imwrite(str(turned), cv2.imread(str(image))[::-1, ::-1])
+        code = run(
+            "inspect", image, "--reference", turned, "--checkpoint", tiny_checkpoint, "--out", tmp_path
+        )
         assert code == 3
-        assert "320x300" in json.loads((tmp_path / "d.json").read_text())["reasons"][0]
+        report = json.loads((tmp_path / "d.json").read_text())
+        assert report["reasons"][0].startswith("upside down")
+        assert report["reference"] == dict.fromkeys(report["reference"])
+        assert report["defects"] == []
 
 
 class TestPairing:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from inspect_vit.alignment import as_posted
 from inspect_vit.checkpoint import ReferenceMode, load_checkpoint, save_checkpoint
 from inspect_vit.errors import ConfigError, ImageError, ImageTooLargeError
 from inspect_vit.inspector import Inspector, check_picture, resolve_device
@@ -80,7 +81,10 @@ def test_faults_of_the_picture_make_the_verdict_error(inspector: Inspector) -> N
 def test_the_reference_is_used_and_named(inspector: Inspector) -> None:
     board = picture(320, 320)
     alone, same, other = (
-        inspector.inspect(board, reference=r) for r in (None, picture(320, 320, 8), picture(320, 320, 9))
+        inspector.inspect(
+            board, reference=None if seed is None else as_posted(board, picture(320, 320, seed))
+        )
+        for seed in (None, 8, 9)
     )
     assert (alone.with_reference, same.with_reference) == (False, True)
     assert np.abs(same.defect_map - other.defect_map).max() > 1e-4
@@ -115,7 +119,9 @@ def test_refuses_what_is_no_picture(inspector: Inspector) -> None:
     with pytest.raises(ImageError, match=r"shape \(8, 8\)"):
         inspector.inspect(np.zeros((8, 8), np.uint8))
     with pytest.raises(ImageError, match="reference has 321x320 px, the image 320x320"):
-        inspector.inspect(picture(320, 320), reference=picture(320, 321))
+        inspector.tensors(picture(320, 320), picture(320, 321))
+    with pytest.raises(ImageError, match="reference is an array of uint8 and shape"):
+        inspector.inspect(picture(320, 320), reference=picture(320, 320)[..., 0])
     with pytest.raises(ImageTooLargeError, match="20000x1000 px, the limit is 16 megapixels"):
         check_picture(np.broadcast_to(np.zeros((1, 1, 3), np.uint8), (1000, 20000, 3)), "image")
 

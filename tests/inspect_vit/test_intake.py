@@ -109,7 +109,6 @@ def test_a_reference_must_look_like_the_board() -> None:
     board = np.repeat(photograph()[..., None], 3, 2)
     noisy = np.clip(board + np.random.default_rng(0).normal(0, 8, board.shape), 0, 255).astype(np.uint8)
     assert pair_faults(board, noisy) == ()
-    assert "same picture" in pair_faults(board, board.copy())[0]
     for other in (255 - board, np.rot90(board).copy(), np.roll(board, 25, axis=1)):
         assert pair_faults(board, other)[0].startswith("reference does not fit")
 

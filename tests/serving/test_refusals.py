@@ -63,12 +63,6 @@ def test_a_picture_of_too_many_pixels_in_few_bytes(server: Any) -> None:
     check(answer, 413, "image_too_large", "1000 x 1001")
 
 
-def test_a_reference_of_another_size(server: Any, board_png: bytes) -> None:
-    other = bytes(cv2.imencode(".png", np.tile(np.arange(128, dtype=np.uint8), (128, 1)))[1])
-    files = {"image": ("a.png", board_png), "reference": ("b.png", other)}
-    check(server.client.post("/v1/inspect", files=files), 422, "bad_field", "reference: ", "320 x 256")
-
-
 @pytest.mark.parametrize(
     ("options", "word"),
     [

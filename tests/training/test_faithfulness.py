@@ -32,7 +32,7 @@ from training.faith_measures import (
     energy_inside,
     rank_correlation,
 )
-from training.faith_sample import Found, pick_found, reference_of, true_cells
+from training.faith_sample import Found, pick_found, reference_under, true_cells
 from training.faithfulness import measure
 from training.formats.coco import read_coco
 from training.formats.deeppcb import CLASS_NAMES
@@ -60,7 +60,8 @@ def samples(project: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Sam
         boxes = sample.boxes - np.tile([left, top], 2)
         kept = ((boxes >= 0) & (boxes <= 320)).all(1)
         paths = [folder / f"{sample.image.stem}_{kind}.png" for kind in ("test", "temp")]
-        for path, picture in zip(paths, (read_image(sample.image)[0], reference_of(sample)), strict=True):
+        board = read_image(sample.image)[0]
+        for path, picture in zip(paths, (board, reference_under(board, sample)), strict=True):
             cv2.imwrite(str(path), picture[top : top + 320, left : left + 320])
         labels = tuple(np.array(sample.labels)[kept].tolist())
         parts.append(Sample(paths[0], boxes[kept].astype(np.float32), labels, reference=paths[1]))
@@ -74,7 +75,8 @@ def found(shipped: Inspector, samples: list[Sample]) -> list[Found]:
 
 def known_maps(found: Found) -> Explain:
     """An explainer that knows what was drawn, one that says nothing, and one that points elsewhere."""
-    differs = difference_map(read_image(found.sample.image)[0], reference_of(found.sample))
+    board = read_image(found.sample.image)[0]
+    differs = difference_map(board, reference_under(board, found.sample))
     left, top, right, bottom = (int(edge // 4) for edge in found.sample.boxes[found.truth])
     true = np.zeros((80, 80), np.float32)
     true[top : bottom + 1, left : right + 1] = differs[top : bottom + 1, left : right + 1]
@@ -252,7 +254,8 @@ def test_the_shipped_explainers_are_tested_by_the_command(
     left, top = (int(np.clip((low + high) // 2 - 80, 0, 160)) for low, high in ((x1, x2), (y1, y2)))
     folder = tmp_path / "PCBData" / "group1" / "1"
     folder.mkdir(parents=True)
-    for ending, picture in (("test", read_image(one.sample.image)[0]), ("temp", reference_of(one.sample))):
+    board = read_image(one.sample.image)[0]
+    for ending, picture in (("test", board), ("temp", reference_under(board, one.sample))):
         cv2.imwrite(str(folder / f"1_{ending}.png"), picture[top : top + 160, left : left + 160])
     kind = CLASS_NAMES.index(one.defect.label) + 1
     (folder / "1.txt").write_text(f"{x1 - left} {y1 - top} {x2 - left} {y2 - top} {kind}\n")

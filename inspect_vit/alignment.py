@@ -1,0 +1,117 @@
+"""The golden reference laid under the posted picture, so that the network compares places and not offsets.
+
+The reference moves, not the board: the board's own pixels are inspected, and resampling softens no defect.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inspect_vit.errors import ImageError, RegistrationError
+from inspect_vit.intake import SAME_PICTURE, pair_faults
+from inspect_vit.registration import Registration, register
+from inspect_vit.results import Alignment
+
+UNSEEN_PX, UNSEEN_SHARE = 16, 0.01
+"""A strip along the reference's edge that the posted picture may miss: px, or a share of the longer side
+where that is more."""
+LOST_ROWS = 2
+"""Rows that a line scan may lose at one place: half a cell of the network's finest level."""
+
+
+@dataclass(frozen=True)
+class LaidReference:
+    """A reference in the posted picture's frame, or why there is none."""
+
+    picture: NDArray[np.uint8] | None
+    """(H, W, 3) uint8 RGB of the posted size; None where it could not be aligned. Where the reference shows
+    nothing, the board's own pixels: there, nothing is compared."""
+    faults: tuple[str, ...] = ()
+    """Why the board must not be passed on this reference, in words."""
+    alignment: Alignment | None = None
+    registration: Registration | None = None
+
+
+def lay_under(
+    image: NDArray[np.uint8], reference: NDArray[np.uint8], *, px_per_mm: float | None = None
+) -> LaidReference:
+    """Register a board with its reference and lay the reference under it.
+
+    Args:
+        image: (H, W, 3) uint8 RGB, the posted picture.
+        reference: (H', W', 3) uint8 RGB, of any size.
+        px_per_mm: pixels of the reference per millimetre.
+
+    Raises:
+        ImageError: not a picture of that form.
+    """
+    if np.array_equal(image, reference):
+        return LaidReference(None, (SAME_PICTURE,))
+    try:
+        found = register(image, reference, px_per_mm=px_per_mm)
+    except RegistrationError as error:
+        return LaidReference(None, (str(error),))
+    picture, covered = found.bring(reference)
+    np.copyto(picture, image, where=~covered[..., None])
+    return LaidReference(
+        picture,
+        faults=(*unseen_faults(found), *pair_faults(image, picture)),
+        alignment=Alignment(
+            residual_px=found.residual_px,
+            residual_mm=found.residual_mm,
+            shift_px=float(np.hypot(*found.shift_px)),
+            turn_degrees=found.turn_degrees,
+            covered=float(covered.mean()),
+        ),
+        registration=found,
+    )
+
+
+def as_posted(image: NDArray[np.uint8], reference: NDArray[np.uint8]) -> LaidReference:
+    """A pair that is known to be in register, or is to be measured as it lies.
+
+    Raises:
+        ImageError: pictures of different sizes.
+    """
+    if image.shape != reference.shape:
+        raise ImageError(
+            f"reference has {reference.shape[1]}x{reference.shape[0]} px, the image "
+            f"{image.shape[1]}x{image.shape[0]}; pictures taken as aligned have one size"
+        )
+    same = np.array_equal(image, reference)
+    return LaidReference(reference, (SAME_PICTURE,) if same else pair_faults(image, reference))
+
+
+def unseen_faults(found: Registration) -> tuple[str, ...]:
+    """What of the reference the posted picture does not show, in words; empty where that is little."""
+    faults = []
+    unseen = unseen_depth_px(found)
+    limit = max(UNSEEN_PX, UNSEEN_SHARE * max(found.reference_shape))
+    if unseen > limit:
+        faults.append(
+            f"the picture shows {found.coverage:.1%} of the reference: a strip of {unseen:.0f} px is out of "
+            f"sight (limit {limit:.0f} px); place the board as in the reference, or widen the view"
+        )
+    above = [0.0, *(slip.offset[1] for slip in found.slips)]
+    for slip, offset in zip(found.slips, above, strict=False):
+        lost = slip.offset[1] - offset
+        if lost > LOST_ROWS:
+            faults.append(
+                f"the scan lost {lost:.0f} rows at row {slip.row:.0f} (limit {LOST_ROWS}): that strip was "
+                "not seen; scan the board again, and check the encoder"
+            )
+    return tuple(faults)
+
+
+def unseen_depth_px(found: Registration) -> float:
+    """How far into the reference reaches what lies beyond the posted picture's edges, px of the reference."""
+    steps = [np.linspace(0, side - 1, min(side, 65)) for side in found.reference_shape[::-1]]
+    x, y = (axis.reshape(-1) for axis in np.meshgrid(*steps))
+    places = found.to_board(np.stack((x, y), -1))
+    last = np.array(found.board_shape[::-1]) - 1
+    beyond = float(np.maximum(-places, places - last).max())
+    # px of the posted picture to px of the reference
+    return max(beyond, 0.0) * float(np.sqrt(abs(np.linalg.det(found.matrix[:2, :2]))))

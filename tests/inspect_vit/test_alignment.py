@@ -1,0 +1,119 @@
+"""A reference is laid under the board to a fraction of a pixel; what cannot be seen is no PASS."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from inspect_vit import Inspector, Verdict
+from inspect_vit.alignment import as_posted, lay_under
+from inspect_vit.errors import ImageError
+from inspect_vit.image_io import read_image
+
+Picture = NDArray[np.uint8]
+MARGIN = 60
+
+
+@pytest.fixture(scope="module")
+def sheet(project: Path) -> Picture:
+    """A good board with room around it, so that views of it can be cut out anywhere."""
+    return read_image(project / "data_samples" / "board_01_temp.png")[0]
+
+
+def view(sheet: Picture, *, shift: tuple[float, float] = (0, 0), degrees: float = 0) -> Picture:
+    """What a camera sees of a board that is moved and turned: (H - 2 MARGIN, W - 2 MARGIN, 3)."""
+    height, width = (side - 2 * MARGIN for side in sheet.shape[:2])
+    turn = cv2.getRotationMatrix2D(((width - 1) / 2, (height - 1) / 2), degrees, 1.0)
+    turn[:, 2] += shift
+    to_view = np.vstack((turn, (0, 0, 1))) @ np.array([[1, 0, -MARGIN], [0, 1, -MARGIN], [0, 0, 1]])
+    return np.asarray(cv2.warpPerspective(sheet, to_view, (width, height)), np.uint8)
+
+
+@pytest.mark.parametrize(("shift", "degrees"), [((6.3, -3.7), 0.0), ((-2.0, 5.0), 0.7), ((11.0, 9.0), -0.3)])
+def test_a_moved_board_finds_its_reference_under_it(
+    sheet: Picture, shift: tuple[float, float], degrees: float
+) -> None:
+    board, golden = view(sheet, shift=shift, degrees=degrees), view(sheet)
+    laid = lay_under(board, golden)
+    assert laid.picture is not None
+    assert laid.alignment is not None
+    assert laid.faults == ()
+    assert laid.alignment.shift_px == pytest.approx(np.hypot(*shift), abs=0.15)
+    assert abs(laid.alignment.turn_degrees) == pytest.approx(abs(degrees), abs=0.02)
+    inner = slice(40, -40), slice(40, -40)
+    left = np.abs(laid.picture[inner].astype(float) - board[inner])
+    before = np.abs(golden[inner].astype(float) - board[inner])
+    # what is left is the softness of a picture that was resampled once more
+    assert left.mean() < max(0.15 * before.mean(), 3.0)
+
+
+def test_where_the_reference_shows_nothing_the_board_is_compared_with_itself(sheet: Picture) -> None:
+    board, golden = view(sheet, shift=(10, 0)), view(sheet)
+    laid = lay_under(board, golden)
+    assert laid.picture is not None
+    assert laid.alignment is not None
+    assert np.array_equal(laid.picture[:, :9], board[:, :9])
+    assert laid.alignment.covered == pytest.approx(1 - 10 / board.shape[1], abs=0.002)
+
+
+def test_a_reference_of_another_resolution_is_scaled(sheet: Picture) -> None:
+    board, golden = view(sheet), view(sheet)
+    large = np.asarray(cv2.resize(golden, None, fx=1.5, fy=1.5, interpolation=cv2.INTER_CUBIC), np.uint8)
+    laid = lay_under(board, large)
+    assert laid.picture is not None
+    assert laid.picture.shape == board.shape
+    assert np.abs(laid.picture.astype(float) - board)[20:-20, 20:-20].mean() < 8
+
+
+def test_a_board_that_is_partly_out_of_sight_does_not_pass(sheet: Picture) -> None:
+    laid = lay_under(view(sheet, shift=(30, 0)), view(sheet))
+    assert laid.picture is not None
+    assert len(laid.faults) == 1
+    assert "a strip of 30 px is out of sight (limit 16 px)" in laid.faults[0]
+
+
+def test_lost_rows_do_not_pass_and_repeated_rows_do(sheet: Picture) -> None:
+    golden = view(sheet)
+    lost = np.concatenate((golden[:250], golden[258:], golden[-8:]))
+    repeated = np.concatenate((golden[:250], golden[242:-8]))
+    (fault,) = lay_under(lost, golden).faults
+    assert fault.startswith("the scan lost 8 rows at row 25")
+    assert lay_under(repeated, golden).faults == ()
+
+
+@pytest.mark.parametrize(
+    ("change", "cause"),
+    [
+        (lambda p: p[::-1, ::-1], "upside down"),
+        (lambda p: p[:, ::-1], "mirrored"),
+        (lambda p: np.rot90(p), "turned by 90 degrees"),
+    ],
+)
+def test_a_board_that_lies_otherwise_is_an_error_by_name(
+    small_inspector: Inspector, sheet: Picture, change: object, cause: str
+) -> None:
+    assert callable(change)
+    result = small_inspector.inspect(np.ascontiguousarray(change(view(sheet))), reference=view(sheet))
+    assert result.verdict == Verdict.ERROR
+    assert result.reasons[0].startswith(cause)
+    assert result.defects == ()
+    assert result.alignment is None
+
+
+def test_the_inspector_aligns_as_lay_under_does(small_inspector: Inspector, sheet: Picture) -> None:
+    board, golden = view(sheet, shift=(4, 2), degrees=0.4), view(sheet)
+    laid = lay_under(board, golden)
+    result, again = (small_inspector.inspect(board, reference=reference) for reference in (golden, laid))
+    unaligned = small_inspector.inspect(board, reference=as_posted(board, golden))
+    assert np.array_equal(result.defect_map, again.defect_map)
+    assert result.alignment == laid.alignment
+    assert not np.array_equal(result.defect_map, unaligned.defect_map)
+
+
+def test_pictures_taken_as_aligned_have_one_size(sheet: Picture) -> None:
+    with pytest.raises(ImageError, match="reference has 500x520 px, the image 520x520"):
+        as_posted(sheet[:520, :520], sheet[:520, :500])
