@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from inspect_vit.errors import ImageError, RegistrationError
 from inspect_vit.intake import SAME_PICTURE, pair_faults
-from inspect_vit.registration import Registration, register
+from inspect_vit.registration import Golden, Registration, register
 from inspect_vit.results import Alignment
 
 UNSEEN_PX, UNSEEN_SHARE = 16, 0.01
@@ -36,13 +36,18 @@ class LaidReference:
 
 
 def lay_under(
-    image: NDArray[np.uint8], reference: NDArray[np.uint8], *, px_per_mm: float | None = None
+    image: NDArray[np.uint8],
+    reference: NDArray[np.uint8],
+    *,
+    golden: Golden | None = None,
+    px_per_mm: float | None = None,
 ) -> LaidReference:
     """Register a board with its reference and lay the reference under it.
 
     Args:
         image: (H, W, 3) uint8 RGB, the posted picture.
         reference: (H', W', 3) uint8 RGB, of any size.
+        golden: what `registration.prepare` made of the reference, where that was kept.
         px_per_mm: pixels of the reference per millimetre.
 
     Raises:
@@ -51,7 +56,7 @@ def lay_under(
     if np.array_equal(image, reference):
         return LaidReference(None, (SAME_PICTURE,))
     try:
-        found = register(image, reference, px_per_mm=px_per_mm)
+        found = register(image, golden or reference, px_per_mm=px_per_mm)
     except RegistrationError as error:
         return LaidReference(None, (str(error),))
     picture, covered = found.bring(reference)

@@ -1,0 +1,161 @@
+"""One product's settings: what of the board is inspected, how large a defect must be, what is promised.
+
+Zones and millimetres live in the frame of the golden reference, px of its picture; a posted board is looked
+at through its registration. Shape letters: H, W pixels of the reference, h, w cells of the posted picture.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Self
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, FiniteFloat, model_validator
+
+from inspect_vit.alignment import LaidReference, lay_under
+from inspect_vit.calibration import Calibration, Target
+from inspect_vit.config import Frozen
+from inspect_vit.coverage import any_cells
+from inspect_vit.errors import ConfigError
+from inspect_vit.registration import Golden, Registration
+
+Mask = NDArray[np.bool_]
+MAX_POINTS, MAX_ZONES = 200, 200
+SURE_FIT = 0.98
+"""Share of matching structure from which no other reference of the recipe is tried."""
+Coordinate = Annotated[FiniteFloat, Field(ge=-1e6, le=1e6)]
+
+
+class Zone(Frozen):
+    """A polygon on the golden reference."""
+
+    name: str = Field("", max_length=200, description="what it is, as 'fiducial' or 'panel edge'")
+    polygon: tuple[tuple[Coordinate, Coordinate], ...] = Field(
+        min_length=3, max_length=MAX_POINTS, description="corners (x, y), px of the reference"
+    )
+
+
+class Recipe(Frozen):
+    """The settings of one product. Everything is optional: an empty recipe inspects the whole board."""
+
+    note: str = Field("", max_length=2000)
+    px_per_mm: float | None = Field(None, gt=0, le=1e5, description="scale of the reference")
+    board_mm: tuple[Annotated[float, Field(gt=0)], Annotated[float, Field(gt=0)]] | None = Field(
+        None, description="width and height of the board"
+    )
+    ignore: tuple[Zone, ...] = Field((), max_length=MAX_ZONES, description="zones where nothing is a defect")
+    regions: tuple[Zone, ...] = Field(
+        (), max_length=MAX_ZONES, description="regions of interest; all else is ignored. None: all of the board"
+    )
+    min_defect_mm: dict[str, Annotated[float, Field(gt=0)]] = Field(
+        {}, description="by class: smaller ones are no defects; longest side on the defect map, in cells of 4 px"
+    )
+    targets: tuple[Target, ...] = Field((), max_length=50, description="what `inspect-vit calibrate` is to keep")
+    calibration: Calibration | None = Field(
+        None, description="thresholds and their guarantee, as `inspect-vit calibrate` wrote them"
+    )
+    camera: str | None = Field(None, max_length=200, description="camera and lighting the pictures come from")
+    model_version: str | None = Field(
+        None, max_length=64, description="version that inspects this product; default: the one that is loaded"
+    )
+
+    @model_validator(mode="after")
+    def _sizes_have_a_scale(self) -> Self:
+        if self.min_defect_mm and self.px_per_mm is None:
+            raise ValueError("min_defect_mm needs px_per_mm, the scale of the reference")
+        return self
+
+    def check_classes(self, class_names: Sequence[str]) -> None:
+        """Raises ConfigError for a class that the model does not know."""
+        named = {*self.min_defect_mm, *(target.label for target in self.targets if target.label is not None)}
+        if unknown := sorted(named - set(class_names)):
+            raise ConfigError(
+                f"class {', '.join(unknown)} is not known to the model; it knows {', '.join(class_names)}"
+            )
+
+
+@dataclass(frozen=True)
+class GoldenReference:
+    """One reference of a recipe, ready for use."""
+
+    name: str
+    picture: NDArray[np.uint8]
+    """(H, W, 3) RGB."""
+    golden: Golden
+
+    @property
+    def nbytes(self) -> int:
+        return self.picture.nbytes + self.golden.nbytes
+
+
+def best_fit(
+    image: NDArray[np.uint8], references: Iterable[GoldenReference], *, px_per_mm: float | None = None
+) -> tuple[str, LaidReference]:
+    """Lay under the board the reference that fits it best: name and reference.
+
+    Sides, lightings and revisions of one product are told apart by how much of the board's structure matches.
+    Where none can be aligned, the causes of all are given.
+
+    Raises:
+        ConfigError: no reference.
+    """
+    best: tuple[str, LaidReference] | None = None
+    failed: list[tuple[str, str]] = []
+    for one in references:
+        laid = lay_under(image, one.picture, golden=one.golden, px_per_mm=px_per_mm)
+        if laid.registration is None:
+            failed += [(one.name, fault) for fault in laid.faults]
+            continue
+        if best is None or best[1].registration is None or laid.registration.inliers > best[1].registration.inliers:
+            best = one.name, laid
+        if laid.registration.inliers >= SURE_FIT:
+            break
+    if best is not None:
+        return best
+    if not failed:
+        raise ConfigError("the recipe has no golden reference; give it one, or post one with the board")
+    if len(failed) == 1:
+        return failed[0][0], LaidReference(None, (failed[0][1],))
+    return failed[0][0], LaidReference(None, tuple(f"reference {name}: {fault}" for name, fault in failed))
+
+
+def ignored_pixels(recipe: Recipe, shape: tuple[int, int]) -> Mask | None:
+    """(H, W) of the reference: True where the recipe looks for nothing; None where it looks everywhere."""
+    if not recipe.ignore and not recipe.regions:
+        return None
+    ignored = ~_filled(recipe.regions, shape) if recipe.regions else np.zeros(shape, np.bool_)
+    return ignored | _filled(recipe.ignore, shape)
+
+
+def ignored_cells(ignored: Mask, found: Registration) -> Mask:
+    """(h, w) of the posted picture: True where a cell lies wholly in what is ignored.
+
+    ignored: (H, W) of the reference. Beyond the reference's edges counts what its edge pixels show.
+    """
+    brought, _ = found.bring(ignored.astype(np.uint8) * 255)
+    return ~any_cells(brought < 128)
+
+
+def min_sizes_px(recipe: Recipe, found: Registration | None) -> dict[str, float]:
+    """By class: the smallest defect's longest side, px of the posted picture; empty without minimum sizes."""
+    if recipe.px_per_mm is None or found is None:
+        return {}
+    return {label: size * recipe.px_per_mm / scale_of(found) for label, size in recipe.min_defect_mm.items()}
+
+
+def scale_of(found: Registration) -> float:
+    """Pixels of the reference per pixel of the posted picture, mean of both directions."""
+    return math.sqrt(found.scale[0] * found.scale[1])
+
+
+def _filled(zones: Sequence[Zone], shape: tuple[int, int]) -> Mask:
+    filled = np.zeros(shape, np.uint8)
+    for zone in zones:
+        corners = np.array(zone.polygon, np.float64)
+        # whole pixels: one belongs to a polygon that its middle lies in, or on whose edge it lies
+        cv2.fillPoly(filled, [np.rint(corners - 0.5).astype(np.int32)], 1)
+    return filled.astype(np.bool_)
