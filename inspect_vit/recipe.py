@@ -49,12 +49,17 @@ class Recipe(Frozen):
     )
     ignore: tuple[Zone, ...] = Field((), max_length=MAX_ZONES, description="zones where nothing is a defect")
     regions: tuple[Zone, ...] = Field(
-        (), max_length=MAX_ZONES, description="regions of interest; all else is ignored. None: all of the board"
+        (),
+        max_length=MAX_ZONES,
+        description="regions of interest; all else is ignored. None: all of the board",
     )
     min_defect_mm: dict[str, Annotated[float, Field(gt=0)]] = Field(
-        {}, description="by class: smaller ones are no defects; longest side on the defect map, in cells of 4 px"
+        {},
+        description="by class: smaller ones are no defects; longest side on the defect map, in cells of 4 px",
     )
-    targets: tuple[Target, ...] = Field((), max_length=50, description="what `inspect-vit calibrate` is to keep")
+    targets: tuple[Target, ...] = Field(
+        (), max_length=50, description="what `inspect-vit calibrate` is to keep"
+    )
     calibration: Calibration | None = Field(
         None, description="thresholds and their guarantee, as `inspect-vit calibrate` wrote them"
     )
@@ -110,7 +115,11 @@ def best_fit(
         if laid.registration is None:
             failed += [(one.name, fault) for fault in laid.faults]
             continue
-        if best is None or best[1].registration is None or laid.registration.inliers > best[1].registration.inliers:
+        if (
+            best is None
+            or best[1].registration is None
+            or laid.registration.inliers > best[1].registration.inliers
+        ):
             best = one.name, laid
         if laid.registration.inliers >= SURE_FIT:
             break

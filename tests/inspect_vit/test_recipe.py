@@ -96,7 +96,9 @@ def test_regions_of_interest_leave_out_all_else() -> None:
 
 def test_least_sizes_are_px_of_the_posted_picture(goldens: list[GoldenReference]) -> None:
     recipe = Recipe(px_per_mm=48.0, min_defect_mm={"spur": 0.1})
-    half = np.asarray(cv2.resize(goldens[0].picture, None, fx=0.5, fy=0.5, interpolation=cv2.INTER_AREA), np.uint8)
+    half = np.asarray(
+        cv2.resize(goldens[0].picture, None, fx=0.5, fy=0.5, interpolation=cv2.INTER_AREA), np.uint8
+    )
     found = register(half, goldens[0].golden)
     assert min_sizes_px(recipe, found)["spur"] == pytest.approx(2.4, rel=0.01)
     assert min_sizes_px(Recipe(), found) == {}
