@@ -51,11 +51,11 @@ class Recipe(Frozen):
     regions: tuple[Zone, ...] = Field(
         (),
         max_length=MAX_ZONES,
-        description="regions of interest; all else is ignored. None: all of the board",
+        description="regions of interest; all else is ignored. Empty: all counts",
     )
     min_defect_mm: dict[str, Annotated[float, Field(gt=0)]] = Field(
         {},
-        description="by class: smaller ones are no defects; longest side on the defect map, in cells of 4 px",
+        description="by class: smaller ones are no defects. Longest side on the defect map",
     )
     targets: tuple[Target, ...] = Field(
         (), max_length=50, description="what `inspect-vit calibrate` is to keep"
@@ -108,7 +108,7 @@ def best_fit(
     Raises:
         ConfigError: no reference.
     """
-    best: tuple[str, LaidReference] | None = None
+    best: tuple[float, str, LaidReference] | None = None
     failed: list[tuple[str, str]] = []
     for one in references:
         laid = lay_under(image, one.picture, golden=one.golden, px_per_mm=px_per_mm)
