@@ -115,16 +115,13 @@ def best_fit(
         if laid.registration is None:
             failed += [(one.name, fault) for fault in laid.faults]
             continue
-        if (
-            best is None
-            or best[1].registration is None
-            or laid.registration.inliers > best[1].registration.inliers
-        ):
-            best = one.name, laid
-        if laid.registration.inliers >= SURE_FIT:
+        fit = laid.registration.inliers
+        if best is None or fit > best[0]:
+            best = fit, one.name, laid
+        if fit >= SURE_FIT:
             break
     if best is not None:
-        return best
+        return best[1:]
     if not failed:
         raise ConfigError("the recipe has no golden reference; give it one, or post one with the board")
     if len(failed) == 1:
