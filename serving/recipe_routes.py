@@ -1,0 +1,196 @@
+"""The /v1/recipes routes: from a request to the store and back. Errors are raised, not answered here."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import numpy as np
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from inspect_vit.errors import ConfigError, ImageError
+from inspect_vit.golden import build_golden
+from inspect_vit.image_io import read_image
+from inspect_vit.overlay import encode_png
+from serving.errors import FieldError, NotFoundError
+from serving.recipe_uploads import RecipeUpload, read_recipe
+from serving.recipes import (
+    ReferenceFile,
+    StoredRecipe,
+    delete_recipe,
+    get_recipe,
+    list_recipes,
+    list_revisions,
+    put_recipe,
+)
+from serving.schemas import BoardFitReport, RecipePage, RecipeReference, RecipeReport
+from serving.uploads import check_label
+from serving.wire import picture_response, read_query, wire_response
+
+if TYPE_CHECKING:
+    from serving.backend import Backend
+
+MAX_REVISION = 2**31 - 1
+
+
+async def put(request: Request) -> Response:
+    """PUT /v1/recipes/{name}."""
+    read_query(request, set())
+    backend, name = _backend(request), _name(request)
+    expected = _expected_revision(request)
+    # Pictures are decoded while the body is read, so it takes a place like an inspection.
+    with backend.engine.admitted():
+        upload = await read_recipe(request)
+        try:
+            upload.recipe.check_classes(backend.engine.metadata.model.class_names)
+        except ConfigError as error:
+            raise FieldError(f"recipe: {error}") from error
+        stored = await asyncio.to_thread(_store, backend, name, upload, request.state.actor, expected)
+    return wire_response(_report(stored), {"etag": f'"{stored.revision}"'})
+
+
+async def get(request: Request) -> Response:
+    """GET /v1/recipes/{name}."""
+    stored = await _find(request)
+    return wire_response(_report(stored), {"etag": f'"{stored.revision}"'})
+
+
+async def delete(request: Request) -> Response:
+    """DELETE /v1/recipes/{name}."""
+    read_query(request, set())
+    await asyncio.to_thread(delete_recipe, _backend(request).store.engine, _name(request), request.state.actor)
+    return Response(status_code=204)
+
+
+async def list_all(request: Request) -> Response:
+    """GET /v1/recipes."""
+    read_query(request, set())
+    found = await asyncio.to_thread(list_recipes, _backend(request).store.engine)
+    return wire_response(RecipePage(recipes=tuple(map(_report, found))))
+
+
+async def revisions(request: Request) -> Response:
+    """GET /v1/recipes/{name}/revisions."""
+    read_query(request, set())
+    found = await asyncio.to_thread(list_revisions, _backend(request).store.engine, _name(request))
+    return wire_response(RecipePage(recipes=tuple(map(_report, found))))
+
+
+async def reference(request: Request) -> Response:
+    """GET /v1/recipes/{name}/references/{number}."""
+    stored, number = await _find(request), request.path_params["number"]
+    if not number.isdecimal() or not 1 <= int(number) <= len(stored.references):
+        raise NotFoundError(
+            f"recipe {stored.name!r} has no reference {number[:20]!r}; it has {len(stored.references)}"
+        )
+    sha256 = stored.references[int(number) - 1].sha256
+    return picture_response(await asyncio.to_thread(_backend(request).engine.goldens.read, sha256))
+
+
+ROUTES = [
+    Route("/v1/recipes", list_all, methods=["GET"]),
+    Route("/v1/recipes/{name}", put, methods=["PUT"]),
+    Route("/v1/recipes/{name}", get, methods=["GET"]),
+    Route("/v1/recipes/{name}", delete, methods=["DELETE"]),
+    Route("/v1/recipes/{name}/revisions", revisions, methods=["GET"]),
+    Route("/v1/recipes/{name}/references/{number}", reference, methods=["GET"]),
+]
+
+
+def _store(
+    backend: Backend, name: str, upload: RecipeUpload, actor: object, expected: int | None
+) -> StoredRecipe:
+    """Keep the pictures, then the revision that names them."""
+    engine, goldens = backend.store.engine, backend.engine.goldens
+    backend.store.pictures.check_room()
+    boards: tuple[tuple[float, float], ...] = ()
+    sent = upload.references
+    if upload.good:
+        built = build_golden([_decoded(backend, data, n) for n, data in enumerate(upload.good, start=1)])
+        boards = tuple((fit.residual_px, fit.difference) for fit in built.boards)
+        sent = (("median", encode_png(built.picture)),)
+    references = tuple(
+        ReferenceFile(one, *goldens.add(data, name=one), boards=boards) for one, data in sent
+    )
+    if upload.keeps_references:
+        try:
+            references = get_recipe(engine, name).references
+        except NotFoundError:
+            references = ()
+    return put_recipe(
+        engine,
+        name,
+        upload.recipe,
+        references,
+        actor,
+        expected=expected,
+        model_version=backend.engine.metadata.version,
+    )
+
+
+def _decoded(backend: Backend, data: bytes, number: int) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
+    try:
+        picture, intake = read_image(data, max_pixels=backend.config.max_pixels)
+    except ImageError as error:
+        raise type(error)(f"good board {number}: {error}") from error
+    if intake.errors:
+        raise ImageError(f"good board {number}: {'; '.join(intake.errors)}")
+    return picture
+
+
+def _report(stored: StoredRecipe) -> RecipeReport:
+    base = f"/v1/recipes/{stored.name}/references"
+    return RecipeReport(
+        name=stored.name,
+        revision=stored.revision,
+        created=stored.created,
+        actor=stored.actor,
+        recipe=stored.recipe,
+        references=tuple(
+            RecipeReference(
+                name=one.name,
+                sha256=one.sha256,
+                width=one.width,
+                height=one.height,
+                boards=tuple(BoardFitReport(residual_px=r, difference=d) for r, d in one.boards),
+                picture=f"{base}/{number}?revision={stored.revision}",
+            )
+            for number, one in enumerate(stored.references, start=1)
+        ),
+    )
+
+
+async def _find(request: Request) -> StoredRecipe:
+    query = read_query(request, {"revision"})
+    revision = query.get("revision")
+    if revision is not None and (not revision.isdecimal() or not 1 <= int(revision[:11]) <= MAX_REVISION):
+        raise FieldError(f"revision: {revision[:20]!r}, wanted a whole number from 1")
+    number = None if revision is None else int(revision)
+    return await asyncio.to_thread(get_recipe, _backend(request).store.engine, _name(request), number)
+
+
+def _name(request: Request) -> str:
+    name = check_label("recipe name", request.path_params["name"])
+    if name != name.strip():
+        raise FieldError(f"recipe name: {name!r} begins or ends with a space")
+    return name
+
+
+def _expected_revision(request: Request) -> int | None:
+    """The revision in If-Match ("3"), 0 for If-None-Match: *; None without either."""
+    if request.headers.get("if-none-match") == "*":
+        return 0
+    match = request.headers.get("if-match")
+    if match is None or match == "*":
+        return None
+    number = match.strip().removeprefix("W/").strip('"')
+    if not number.isdecimal() or len(number) > 10:
+        raise FieldError(f'If-Match: {match[:40]!r}, wanted a revision in quotes, as "3"')
+    return int(number)
+
+
+def _backend(request: Request) -> Backend:
+    backend: Backend = request.app.state.backend
+    return backend

@@ -1,0 +1,89 @@
+"""The body of PUT /v1/recipes/{name}, checked field by field: settings, references, or good boards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from pydantic import ValidationError
+from starlette.datastructures import FormData, UploadFile
+from starlette.requests import Request
+
+from inspect_vit.golden import LEAST_BOARDS, MOST_BOARDS
+from inspect_vit.recipe import Recipe
+from serving.errors import FieldError
+from serving.uploads import MAX_TEXT_BYTES, check_label, check_parts, open_form
+
+MAX_REFERENCES = 8
+MAX_FAULTS_CHARS = 600
+_EXAMPLE = (
+    'curl -X PUT -F \'recipe={"px_per_mm": 48}\' -F reference=@golden.png http://.../v1/recipes/NAME, or the '
+    "settings alone as a JSON body"
+)
+
+
+@dataclass(frozen=True)
+class RecipeUpload:
+    """What a PUT asks for."""
+
+    recipe: Recipe
+    references: tuple[tuple[str, bytes], ...]
+    """Name and picture of each; the pictures are not decoded yet."""
+    good: tuple[bytes, ...]
+    """Pictures of good boards to build one reference from, in place of `references`."""
+
+    @property
+    def keeps_references(self) -> bool:
+        """Nothing was sent in place of the references there are."""
+        return not self.references and not self.good
+
+
+async def read_recipe(request: Request) -> RecipeUpload:
+    """Read and check the body.
+
+    Raises:
+        FieldError, NotMultipartError, MultipartError: naming what is wrong.
+    """
+    content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if content_type == "application/json":
+        body = await request.body()
+        if len(body) > MAX_TEXT_BYTES:
+            raise FieldError(f"recipe: {len(body)} bytes of JSON, wanted at most {MAX_TEXT_BYTES}")
+        return RecipeUpload(_parse(body.decode("utf-8", "replace")), (), ())
+    async with open_form(request, max_files=MOST_BOARDS + 1) as form:
+        check_parts(form, files=("reference", "good"), texts=("recipe",), repeated=("reference", "good"))
+        text = form.get("recipe")
+        recipe = _parse(text) if isinstance(text, str) and text.strip() else Recipe()
+        references = await _named(form)
+        good = [await file.read() for file in form.getlist("good") if isinstance(file, UploadFile)]
+    if references and good:
+        raise FieldError("reference and good exclude each other", hint="send references, or good boards")
+    if good and not LEAST_BOARDS <= len(good) <= MOST_BOARDS:
+        raise FieldError(f"good: {len(good)} pictures, wanted {LEAST_BOARDS} to {MOST_BOARDS}")
+    return RecipeUpload(recipe, tuple(references), tuple(good))
+
+
+async def _named(form: FormData) -> list[tuple[str, bytes]]:
+    files = [file for file in form.getlist("reference") if isinstance(file, UploadFile)]
+    if len(files) > MAX_REFERENCES:
+        raise FieldError(f"reference: {len(files)} pictures, wanted at most {MAX_REFERENCES}")
+    names: list[str] = []
+    for number, file in enumerate(files, start=1):
+        name = check_label("reference name", PurePath(file.filename or "").stem.strip() or f"{number}")
+        if name in names:
+            raise FieldError(
+                f"reference: two files are called {name!r}", hint="the file's name is the reference's name"
+            )
+        names.append(name)
+    return [(name, await file.read()) for name, file in zip(names, files, strict=True)]
+
+
+def _parse(text: str) -> Recipe:
+    try:
+        return Recipe.model_validate_json(text)
+    except ValidationError as error:
+        faults = "; ".join(
+            ": ".join(filter(None, (".".join(str(part) for part in fault["loc"]), fault["msg"])))
+            for fault in error.errors(include_input=False, include_url=False)
+        )
+        raise FieldError(f"recipe: {faults[:MAX_FAULTS_CHARS]}", hint=_EXAMPLE) from error
