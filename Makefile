@@ -15,7 +15,7 @@ install: .venv/installed
 	@touch $@
 
 run: install
-	$(BIN)/inspect-vit serve --sample data_samples --port $(PORT)
+	$(BIN)/inspect-vit serve --without-keys --sample data_samples --port $(PORT)
 
 test: install
 	$(BIN)/ruff format --check .

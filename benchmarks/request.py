@@ -54,7 +54,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as home:
         try:
             for name in ("allocator's defaults", "freed memory kept"):
-                environ = os.environ | {"INSPECT_VIT_HOME": f"{home}/{len(servers)}"}
+                environ = os.environ | {
+                    "INSPECT_VIT_HOME": f"{home}/{len(servers)}",
+                    "INSPECT_VIT_KEYS": "off",
+                }
                 command = prepare(port=free_port(), environ=environ)
                 if not servers:
                     kept = set(KEEP_FREED_MEMORY)

@@ -14,7 +14,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from inspect_vit import cli_data, cli_doctor, cli_evaluate
+from inspect_vit import cli_data, cli_doctor, cli_evaluate, cli_keys
 from inspect_vit.console import defect_table, model_tables, say, stdout, verdict_table
 from inspect_vit.errors import ConfigError, InspectionError
 
@@ -30,6 +30,8 @@ app = typer.Typer(
 )
 
 app.add_typer(cli_data.app, name="data")
+app.add_typer(cli_keys.app, name="keys")
+app.command()(cli_keys.audit)
 app.command()(cli_evaluate.evaluate)
 app.command()(cli_doctor.doctor)
 
@@ -116,16 +118,23 @@ def serve(
         Path | None,
         typer.Option(
             help="Folder of sample boards: inspect the first pair (X_test.png with X_temp.png) once ready, "
-            "then keep serving. Default: none."
+            "then keep serving. Default: none. Takes --without-keys."
         ),
     ] = None,
+    without_keys: Annotated[
+        bool,
+        typer.Option(
+            "--without-keys",
+            help="Ask nobody for a key and answer this machine alone. Default: as INSPECT_VIT_KEYS says.",
+        ),
+    ] = False,
 ) -> None:
     """Run the inspection service and the QA station until Ctrl-C."""
     from serving import run
 
     if sample is None:
-        run.serve(checkpoint, host=host, port=port)
-    raise typer.Exit(_serve_with_sample(checkpoint, host, port, sample))
+        run.serve(checkpoint, host=host, port=port, without_keys=without_keys)
+    raise typer.Exit(_serve_with_sample(checkpoint, host, port, sample, without_keys))
 
 
 @app.command()
@@ -208,14 +217,22 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     sys.exit(EXIT_USAGE)
 
 
-def _serve_with_sample(checkpoint: Path | None, host: str, port: int, folder: Path) -> int:
+def _serve_with_sample(
+    checkpoint: Path | None, host: str, port: int, folder: Path, without_keys: bool
+) -> int:
     """Start the server as a child, inspect a sample on it, and stay until it ends; returns its exit code."""
     from serving.config import from_environment
     from serving.run import prepare, stop, wait_until_ready
     from serving.sample import find_sample, inspect_sample
 
     find_sample(folder)
-    server = prepare(checkpoint, host=host, port=port, samples=folder)
+    server = prepare(checkpoint, host=host, port=port, samples=folder, without_keys=without_keys)
+    if server.environ.get("INSPECT_VIT_KEYS") != "off":
+        raise ConfigError(
+            "--sample posts a board as a first visitor would, without a key: add --without-keys, or leave "
+            "--sample away and log in at the station"
+        )
+    say(server.notice)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda received, _: sys.exit(128 + received))
     # A job that a shell started in the background ignores SIGINT; whoever sends it one means it.

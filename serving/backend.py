@@ -16,12 +16,15 @@ from inspect_vit.image_io import read_image
 from inspect_vit.overlay import encode_png
 from serving.archive import pack_maps, unpack_result
 from serving.attention import AttentionAsk, answer_attention, asked_cells
+from serving.audit import record_alone
 from serving.config import ServingConfig
 from serving.engine import AttentionMaps, Engine
 from serving.errors import NotFoundError, VersionGoneError
 from serving.metrics import Metrics
 from serving.rendering import draw_defect_map_colour, render
+from serving.roles import SERVICE, Actor
 from serving.schemas import InspectionReport, RenderedName, answer, make_report
+from serving.sessions import FailedLogins
 from serving.store import Store, StoredInspection, new_id
 from serving.uploads import Upload
 
@@ -41,9 +44,17 @@ class Backend:
     def __init__(self, config: ServingConfig) -> None:
         self.config = config
         self.metrics = Metrics()
+        self.failed_logins = FailedLogins()
         self.store = Store(config)
         try:
             self.engine = Engine(config, self.metrics)
+            record_alone(
+                self.store.engine,
+                SERVICE,
+                "service_started",
+                details={"keys": config.keys},
+                model_version=self.engine.metadata.version,
+            )
         except Exception:
             self.store.close()
             raise
@@ -54,7 +65,9 @@ class Backend:
         self.engine.close()
         self.store.close()
 
-    async def inspect(self, upload: Upload, client_gone: ClientGone) -> tuple[InspectionReport, bool]:
+    async def inspect(
+        self, upload: Upload, actor: Actor, client_gone: ClientGone
+    ) -> tuple[InspectionReport, bool]:
         """Inspect, store, answer; call it inside `engine.admitted()`. What this returns is on disk.
 
         Returns:
@@ -64,19 +77,19 @@ class Backend:
             ImageError, FieldError, ClientGoneError, StorageFullError, IdempotencyConflictError.
         """
         async with self._key_turn(upload.idempotency_key):
-            digest = await asyncio.to_thread(upload.digest)
+            digest = await asyncio.to_thread(upload.digest, actor.name)
             stored = None
             if upload.idempotency_key is not None:
                 stored = await asyncio.to_thread(self.store.find_by_key, upload.idempotency_key, digest)
             replayed = stored is not None
             if stored is None:
-                stored, replayed = await self._inspect_and_store(upload, digest, client_gone)
+                stored, replayed = await self._inspect_and_store(upload, digest, actor, client_gone)
         drawn = await self.draw(stored, upload.options.include, client_gone)
         pictures = {name: base64.b64encode(png).decode() for name, png in drawn.items()}
         return answer(stored.report, pictures=pictures or None), replayed
 
     async def _inspect_and_store(
-        self, upload: Upload, digest: str, client_gone: ClientGone
+        self, upload: Upload, digest: str, actor: Actor, client_gone: ClientGone
     ) -> tuple[StoredInspection, bool]:
         self.store.pictures.check_room()
         inspected = await self.engine.inspect(
@@ -91,6 +104,7 @@ class Backend:
             serial=upload.serial,
             recipe=upload.recipe,
             timings_ms=inspected.timings_ms,
+            actor=actor.name,
         )
 
         def store() -> tuple[StoredInspection, bool]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -45,6 +45,13 @@ class ServingConfig(Frozen):
     )
     min_free_mb: float = Field(
         default=200.0, ge=0, description="free disk space in MB under which nothing more is accepted: 507"
+    )
+    keys: Literal["on", "off"] = Field(
+        default="on",
+        description="off: nobody is asked for a key, and only this machine is answered",
+    )
+    session_hours: float = Field(
+        default=12.0, gt=0, le=24 * 30, description="hours after which the station asks for the key again"
     )
     samples: Path | None = Field(
         default=None,

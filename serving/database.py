@@ -8,7 +8,7 @@ from typing import Any
 from alembic import command
 from alembic.config import Config
 from alembic.util import CommandError
-from sqlalchemy import Engine, Index, String, Text, create_engine, event
+from sqlalchemy import BigInteger, Engine, ForeignKey, Index, Integer, String, Text, create_engine, event
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
@@ -28,6 +28,7 @@ class InspectionRow(Base):
     __table_args__ = (
         Index("ix_inspections_verdict_id", "verdict", "id"),
         Index("ix_inspections_serial_id", "serial", "id"),
+        Index("ix_inspections_actor_id", "actor", "id"),
     )
 
     id: Mapped[str] = mapped_column(String(32), primary_key=True)
@@ -41,6 +42,46 @@ class InspectionRow(Base):
     request_sha256: Mapped[str] = mapped_column(String(64))
     report: Mapped[str] = mapped_column(Text)
     """StoredReport as JSON text, exactly as it was answered."""
+    actor: Mapped[str | None] = mapped_column(String(100))
+    """Name of the key that posted it; NULL: posted without keys."""
+
+
+class KeyRow(Base):
+    """An API key. Times are UTC texts of one length (`audit.utc_now`), so that they sort."""
+
+    __tablename__ = "api_keys"
+
+    id: Mapped[str] = mapped_column(String(8), primary_key=True)
+    name: Mapped[str] = mapped_column(String(100), unique=True)
+    role: Mapped[str] = mapped_column(String(8))
+    sha256: Mapped[str] = mapped_column(String(64))
+    created: Mapped[str] = mapped_column(String(29))
+    revoked: Mapped[str | None] = mapped_column(String(29))
+
+
+class SessionRow(Base):
+    __tablename__ = "sessions"
+
+    token_sha256: Mapped[str] = mapped_column(String(64), primary_key=True)
+    key_id: Mapped[str] = mapped_column(ForeignKey("api_keys.id"), index=True)
+    created: Mapped[str] = mapped_column(String(29))
+    expires: Mapped[str] = mapped_column(String(29))
+
+
+class AuditRow(Base):
+    """One deed. Triggers, made by the migration, refuse to change or delete a row."""
+
+    __tablename__ = "audit"
+    __table_args__ = ({"sqlite_autoincrement": True},)
+
+    id: Mapped[int] = mapped_column(BigInteger().with_variant(Integer, "sqlite"), primary_key=True)
+    time: Mapped[str] = mapped_column(String(29))
+    actor: Mapped[str] = mapped_column(String(100))
+    role: Mapped[str] = mapped_column(String(8))
+    action: Mapped[str] = mapped_column(String(40))
+    object: Mapped[str] = mapped_column(String(200))
+    details: Mapped[str] = mapped_column(Text)
+    model_version: Mapped[str | None] = mapped_column(String(64))
 
 
 def make_engine(url: str) -> Engine:

@@ -49,6 +49,22 @@ class BusyError(ServingError):
         self.retry_after_s = retry_after_s
 
 
+class UnauthorizedError(ServingError):
+    """No key or session, or one that does not work."""
+
+
+class ForbiddenError(ServingError):
+    """A role that may not do this, or a browser that was sent here by another site."""
+
+
+class TooManyLoginsError(ServingError):
+    """An address from which too many logins failed."""
+
+    def __init__(self, message: str, *, retry_after_s: int) -> None:
+        super().__init__(message, hint=f"wait {retry_after_s} s, then log in with a key that works")
+        self.retry_after_s = retry_after_s
+
+
 class ClientGoneError(ServingError):
     """The client hung up before its turn came; nothing was inspected or stored."""
 

@@ -99,6 +99,12 @@ def _content_length(scope: Scope) -> int:
     return int(value) if value.isdigit() else 0
 
 
+async def drain(scope: Scope, receive: Receive, *, limit: int) -> None:
+    """Read the rest of a body that nobody wants, up to some bytes, so that its sender gets to read why."""
+    if _content_length(scope) <= limit:
+        await _drain(receive, {"type": "http.request", "more_body": True}, limit)
+
+
 async def _drain(receive: Receive, message: Message, limit: int) -> None:
     num_bytes = 0
     while (

@@ -11,12 +11,16 @@ from typing import Any, get_args
 
 from pydantic.json_schema import models_json_schema
 
+from serving.openapi_access import SECURITY_SCHEMES, account_paths, add_security
 from serving.schemas import (
     AttentionFormat,
+    AuditPage,
     ErrorReport,
     InspectionPage,
     InspectionReport,
     InspectOptions,
+    LoginRequest,
+    SessionReport,
 )
 
 _PNG = {"image/png": {"schema": {"type": "string", "format": "binary"}}}
@@ -43,9 +47,14 @@ def openapi_document() -> dict[str, Any]:
             (InspectionPage, "serialization"),
             (ErrorReport, "serialization"),
             (InspectOptions, "validation"),
+            (LoginRequest, "validation"),
+            (SessionReport, "serialization"),
+            (AuditPage, "serialization"),
         ],
         ref_template="#/components/schemas/{model}",
     )
+    paths = _paths() | account_paths()
+    add_security(paths)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -54,8 +63,8 @@ def openapi_document() -> dict[str, Any]:
             "description": "Post a picture of a printed circuit board, alone or with its golden reference; "
             "get verdict, defects, defect map and attention overlays.",
         },
-        "paths": _paths(),
-        "components": {"schemas": schemas["$defs"]},
+        "paths": paths,
+        "components": {"schemas": schemas["$defs"], "securitySchemes": SECURITY_SCHEMES},
     }
 
 

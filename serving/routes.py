@@ -13,18 +13,23 @@ from starlette.routing import Route
 
 from inspect_vit.results import Verdict
 from serving.attention import PARAMETERS, read_ask
-from serving.errors import FieldError
+from serving.errors import FieldError, NotFoundError
 from serving.metrics import metrics_page
 from serving.openapi import openapi_document
-from serving.schemas import InspectionPage, RenderedName, Wire, answer
+from serving.roles import Actor
+from serving.schemas import InspectionPage, RenderedName, answer
 from serving.store import is_id
 from serving.uploads import check_label, open_form, read_upload
+from serving.wire import read_choice as _choice
+from serving.wire import read_limit
+from serving.wire import read_query as _query
+from serving.wire import wire_response as _json
 
 if TYPE_CHECKING:
     from serving.backend import Backend
     from serving.store import StoredInspection
 
-DEFAULT_PAGE, LARGEST_PAGE = 50, 200
+DEFAULT_PAGE = 50
 MAGIC = {
     b"\xff\xd8": "image/jpeg",
     b"\x89PNG": "image/png",
@@ -37,7 +42,9 @@ MAGIC = {
 PICTURE_HEADERS = {
     "cache-control": "private, max-age=3600",
     "x-content-type-options": "nosniff",
-    "content-security-policy": "default-src 'none'; sandbox",
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'; sandbox",
+    # Kept pictures are not for whoever logs in next.
+    "vary": "cookie, authorization, x-api-key",
 }
 
 
@@ -49,7 +56,7 @@ async def inspect(request: Request) -> Response:
         # the pictures are read into memory, so that few are there.
         with backend.engine.admitted():
             upload = await read_upload(form, request.headers)
-            report, replayed = await backend.inspect(upload, request.is_disconnected)
+            report, replayed = await backend.inspect(upload, _actor(request), request.is_disconnected)
     headers = {"idempotency-replayed": "true"} if replayed else {}
     return _json(report, headers)
 
@@ -57,21 +64,20 @@ async def inspect(request: Request) -> Response:
 async def list_inspections(request: Request) -> Response:
     """GET /v1/inspections."""
     query = _query(request, {"limit", "before", "verdict", "serial"})
-    limit = query.get("limit", str(DEFAULT_PAGE))
-    if not limit.isdecimal() or not 1 <= int(limit) <= LARGEST_PAGE:
-        raise FieldError(f"limit: {limit[:20]!r}, wanted a whole number from 1 to {LARGEST_PAGE}")
+    limit = read_limit(query, DEFAULT_PAGE)
     _choice(query, "verdict", [verdict.value for verdict in Verdict], "")
     if "before" in query and not is_id(query["before"]):
         raise FieldError(f"before: {query['before'][:40]!r}, wanted the id of an inspection")
     found = await asyncio.to_thread(
         lambda: _backend(request).store.page(
-            limit=int(limit) + 1,
+            limit=limit + 1,
             before=query.get("before"),
             verdict=query.get("verdict"),
             serial=check_label("serial", query["serial"]) if "serial" in query else None,
+            actor=_actor(request).sees_only,
         )
     )
-    shown = found[: int(limit)]
+    shown = found[:limit]
     following = None
     if len(found) > len(shown):
         following = f"/v1/inspections?{urlencode({**query, 'limit': limit, 'before': shown[-1].report.id})}"
@@ -159,8 +165,20 @@ def _backend(request: Request) -> Backend:
     return backend
 
 
+def _actor(request: Request) -> Actor:
+    actor: Actor = request.state.actor
+    return actor
+
+
 async def _find(request: Request) -> StoredInspection:
-    return await asyncio.to_thread(_backend(request).store.get, request.path_params["id"])
+    wanted, sees_only = request.path_params["id"], _actor(request).sees_only
+    inspection = await asyncio.to_thread(_backend(request).store.get, wanted)
+    if sees_only is not None and inspection.report.actor != sees_only:
+        raise NotFoundError(
+            f"there is no inspection {wanted!r} by the key {sees_only!r}",
+            hint="a key with the role line sees what it posted; operators see all",
+        )
+    return inspection
 
 
 async def _draw(request: Request, inspection: StoredInspection, name: RenderedName) -> Response:
@@ -180,27 +198,3 @@ async def _posted(request: Request, data: bytes) -> Response:
 
 def _png(data: bytes) -> Response:
     return Response(data, media_type="image/png", headers=PICTURE_HEADERS)
-
-
-def _json(body: Wire, headers: dict[str, str] | None = None) -> Response:
-    return Response(
-        body.model_dump_json(),
-        media_type="application/json",
-        headers={"cache-control": "no-store", **(headers or {})},
-    )
-
-
-def _query(request: Request, allowed: set[str]) -> dict[str, str]:
-    query = dict(request.query_params)
-    for name in query:
-        if name not in allowed:
-            hint = f"it takes {', '.join(sorted(allowed))}" if allowed else "it takes none"
-            raise FieldError(f"{name[:80]!r} is not a query parameter of {request.url.path}", hint=hint)
-    return query
-
-
-def _choice(query: dict[str, str], name: str, choices: list[str], default: str) -> str:
-    value = query.get(name, default)
-    if name in query and value not in choices:
-        raise FieldError(f"{name}: {value[:40]!r}, wanted one of {', '.join(choices)}")
-    return value

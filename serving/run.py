@@ -12,6 +12,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -27,6 +28,12 @@ GRACE_S = 10
 """Requests still running this long after Ctrl-C are cut off."""
 START_TIMEOUT_S = 180.0
 STOP_TIMEOUT_S = 20.0
+NO_KEY_YET = (
+    "There is no key yet, so every request is answered 401. Create one, for yourself first:\n"
+    '    inspect-vit keys create --role admin --name "YOUR NAME"\n'
+    "or, to be open to this machine alone, start with --without-keys."
+)
+WITHOUT_KEYS = "Without keys: every program and user on this machine may do everything here."
 
 
 @dataclass(frozen=True)
@@ -36,6 +43,8 @@ class ServerCommand:
     argv: list[str]
     environ: dict[str, str]
     url: str
+    notice: str
+    """What the one who starts it should know about keys; empty: nothing."""
 
 
 def prepare(
@@ -44,6 +53,7 @@ def prepare(
     host: str = DEFAULT_HOST,
     port: int = DEFAULT_PORT,
     samples: str | Path | None = None,
+    without_keys: bool = False,
     environ: Mapping[str, str] = os.environ,
 ) -> ServerCommand:
     """Check settings, checkpoint, device, home folder, database, address and port.
@@ -56,6 +66,7 @@ def prepare(
     """
     from inspect_vit.checkpoint import default_checkpoint, read_metadata
     from inspect_vit.inspector import resolve_device
+    from serving.keys import has_keys
     from serving.store import Store
 
     config = from_environment(environ)
@@ -63,11 +74,19 @@ def prepare(
     update: dict[str, object] = {"home": config.home_dir, "checkpoint": chosen}
     if samples is not None:
         update["samples"] = Path(samples).expanduser().absolute()
+    if without_keys:
+        update["keys"] = "off"
     config = ServingConfig(**{**config.model_dump(), **update})
     address = _address(host)
+    if config.keys == "off" and not ipaddress.ip_address(address).is_loopback:
+        raise ConfigError(
+            f"without keys the service would be open to everyone who reaches {address}: leave --without-keys "
+            "(INSPECT_VIT_KEYS=off) away, or listen on 127.0.0.1"
+        )
     read_metadata(chosen)
     resolve_device(config.device)
-    Store(config).close()
+    with closing(Store(config)) as store:
+        notice = "" if has_keys(store.engine) else NO_KEY_YET
     _check_port(address, port)
     # Of this server alone: a second one in the same folder would remove the files of the first.
     bentoml_home = config.home_dir / "bentoml" / f"{address.replace(':', '_')}-{port}"
@@ -85,6 +104,7 @@ def prepare(
             "BENTOML_DO_NOT_TRACK": "true",
         },
         url=f"http://{f'[{address}]' if ':' in address else address}:{port}",
+        notice=WITHOUT_KEYS if config.keys == "off" else notice,
     )
 
 
@@ -94,9 +114,12 @@ def serve(
     host: str = DEFAULT_HOST,
     port: int = DEFAULT_PORT,
     samples: str | Path | None = None,
+    without_keys: bool = False,
 ) -> NoReturn:
     """Become the server; Ctrl-C or SIGTERM ends it. Raises what `prepare` raises."""
-    server = prepare(checkpoint, host=host, port=port, samples=samples)
+    server = prepare(checkpoint, host=host, port=port, samples=samples, without_keys=without_keys)
+    if server.notice:
+        print(server.notice, file=sys.stderr)
     print(f"QA station: {server.url}/station", file=sys.stderr, flush=True)
     os.execve(server.argv[0], server.argv, server.environ)
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, FiniteFloat
 
 from inspect_vit.config import Frozen
 from inspect_vit.report import inspection_report
 from inspect_vit.results import InspectionResult, IntakeReport, Verdict
+from serving.roles import Role
 
 AttentionLevel = Literal["4", "16", "32"]
 LEVELS: tuple[AttentionLevel, ...] = get_args(AttentionLevel)
@@ -109,6 +110,7 @@ class StoredReport(Wire):
     image: ImageSize
     serial: str | None
     recipe: str | None
+    actor: str | None = Field(None, description="name of the key that posted it; null: posted without keys")
     model: ModelRef
     reference: ReferenceReport | None
     intake: IntakeSummary
@@ -126,6 +128,34 @@ class InspectionReport(StoredReport):
 
 class InspectionPage(Wire):
     inspections: tuple[InspectionReport, ...] = Field(description="newest first")
+    next: str | None = Field(description="link to the next page, null on the last one")
+
+
+class LoginRequest(Frozen):
+    """The body of POST /v1/session."""
+
+    key: str = Field(max_length=200, description="an API key; the cookie that is set stands for it")
+
+
+class SessionReport(Wire):
+    actor: str | None = Field(description="name of the key; null: this server runs without keys")
+    role: Role
+    expires: AwareDatetime | None = Field(description="end of the session; null: no session, the key itself")
+
+
+class AuditEntry(Wire):
+    id: int
+    time: AwareDatetime
+    actor: str = Field(description="name of the key, or in brackets: (without keys), (command line: USER)")
+    role: str
+    action: str
+    object: str = Field(description="what it was done to")
+    details: dict[str, Any]
+    model_version: str | None
+
+
+class AuditPage(Wire):
+    entries: tuple[AuditEntry, ...] = Field(description="newest first")
     next: str | None = Field(description="link to the next page, null on the last one")
 
 
@@ -148,12 +178,14 @@ def make_report(
     serial: str | None,
     recipe: str | None,
     timings_ms: dict[str, float],
+    actor: str | None = None,
 ) -> StoredReport:
     """Put one result into wire words, with what the service knows beside it."""
     told = inspection_report(result, inspection_id=inspection_id, intake=intake, links={})
     del told["links"]
     told["timings_ms"] = {stage: round(spent, 2) for stage, spent in timings_ms.items()}
-    return StoredReport.model_validate({**told, "created": created, "serial": serial, "recipe": recipe})
+    told |= {"created": created, "serial": serial, "recipe": recipe, "actor": actor}
+    return StoredReport.model_validate(told)
 
 
 def answer(stored: StoredReport, *, pictures: dict[RenderedName, str] | None = None) -> InspectionReport:

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 # Before the framework is imported: it reads them then. Nothing this service does leaves the machine.
 os.environ["BENTOML_DO_NOT_TRACK"] = "true"
@@ -29,8 +29,10 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 
 from inspect_vit.errors import ImageError, ImageTooLargeError, UnsupportedImageError
-from serving import errors, routes, station
+from serving import accounts, errors, routes, station
+from serving.access import CheckAccess
 from serving.config import from_environment
+from serving.headers import SecurityHeaders
 from serving.middleware import AnswerErrors, LimitBody
 from serving.pictures import NO_ROOM, no_room
 from serving.schemas import ErrorDetail, ErrorReport
@@ -48,12 +50,15 @@ ANSWERS: dict[type[Exception], tuple[int, str]] = {
     UnsupportedImageError: (415, UnsupportedImageError.code),
     ImageError: (400, ImageError.code),
     errors.MultipartError: (400, "bad_multipart"),
+    errors.UnauthorizedError: (401, "unauthorized"),
+    errors.ForbiddenError: (403, "forbidden"),
     errors.NotFoundError: (404, "not_found"),
     errors.IdempotencyConflictError: (409, "idempotency_conflict"),
     errors.VersionGoneError: (410, "model_version_gone"),
     errors.BodyTooLargeError: (413, "body_too_large"),
     errors.NotMultipartError: (415, "not_multipart"),
     errors.FieldError: (422, "bad_field"),
+    errors.TooManyLoginsError: (429, "too_many_logins"),
     errors.ClientGoneError: (499, "client_gone"),
     ClientDisconnect: (499, "client_gone"),
     errors.BusyError: (503, "busy"),
@@ -78,8 +83,10 @@ def error_response(error: Exception) -> Response:
         status, code = next(
             (answer for kind, answer in ANSWERS.items() if isinstance(error, kind)), (500, "internal_error")
         )
-    if isinstance(error, errors.BusyError):
+    if isinstance(error, errors.BusyError | errors.TooManyLoginsError):
         headers["retry-after"] = str(error.retry_after_s)
+    if isinstance(error, errors.UnauthorizedError):
+        headers["www-authenticate"] = 'Bearer realm="inspect-vit"'
     if code == "internal_error" or isinstance(error, SQLAlchemyError):
         logger.error("a request failed", exc_info=error)
         message = "the request could not be answered; the server's log says why"
@@ -120,10 +127,15 @@ app = Starlette(
     lifespan=lifespan,
     routes=[
         *routes.ROUTES,
+        *accounts.ROUTES,
         *station.ROUTES,
         Route("/{path:path}", no_such_route, methods=["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]),
     ],
-    middleware=[Middleware(AnswerErrors, to_response=error_response), Middleware(LimitBody)],
+    middleware=[
+        Middleware(AnswerErrors, to_response=error_response),
+        Middleware(CheckAccess),
+        Middleware(LimitBody),
+    ],
     exception_handlers={HTTPException: answer_http_exception},
 )
 
@@ -186,3 +198,8 @@ class InspectionService:
             logger.exception("the database does not answer")
             return False
         return True
+
+
+# Around the framework's own routes too, such as /readyz. Its types hide
+# that the class is a service now.
+cast(Any, InspectionService).add_asgi_middleware(SecurityHeaders)

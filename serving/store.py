@@ -117,6 +117,7 @@ class Store:
             idempotency_key=idempotency_key,
             request_sha256=request_sha256,
             report=report.model_dump_json(),
+            actor=report.actor,
         )
         try:
             with Session(self.engine, expire_on_commit=False) as session:
@@ -163,7 +164,13 @@ class Store:
         return _to_inspection(row)
 
     def page(
-        self, *, limit: int, before: str | None = None, verdict: str | None = None, serial: str | None = None
+        self,
+        *,
+        limit: int,
+        before: str | None = None,
+        verdict: str | None = None,
+        serial: str | None = None,
+        actor: str | None = None,
     ) -> list[StoredInspection]:
         """Up to `limit` inspections, newest first, of those older than the id `before`."""
         query = select(InspectionRow).order_by(InspectionRow.id.desc()).limit(limit)
@@ -173,6 +180,8 @@ class Store:
             query = query.where(InspectionRow.verdict == verdict)
         if serial is not None:
             query = query.where(InspectionRow.serial == serial)
+        if actor is not None:
+            query = query.where(InspectionRow.actor == actor)
         with Session(self.engine) as session:
             return [_to_inspection(row) for row in session.scalars(query)]
 

@@ -35,14 +35,15 @@ class Upload:
     options: InspectOptions
     idempotency_key: str | None
 
-    def digest(self) -> str:
-        """SHA-256 over everything that was asked, so that a key can be held to one request."""
+    def digest(self, actor: str | None) -> str:
+        """SHA-256 over all that was asked and who asked, so that an idempotency key means one request."""
         parts = [
             hashlib.sha256(self.image).hexdigest(),
             None if self.reference is None else hashlib.sha256(self.reference).hexdigest(),
             self.serial,
             self.recipe,
             self.options.model_dump(mode="json"),
+            *([] if actor is None else [actor]),
         ]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 

@@ -27,6 +27,7 @@ def test_a_built_bento_answers_as_the_library(
         "PROMETHEUS_MULTIPROC_DIR": str(tmp_path / "prometheus"),
         "INSPECT_VIT_HOME": str(tmp_path / "state"),
         "INSPECT_VIT_CHECKPOINT": str(tiny_checkpoint),
+        "INSPECT_VIT_KEYS": "off",
         "PYTHONPATH": "",
     }
     for folder in ("bentoml", "prometheus", "elsewhere"):

@@ -9,6 +9,8 @@ export class ApiError extends Error {
   }
 }
 
+const SESSION = "/v1/session";
+
 async function call(url, options) {
   let response;
   try {
@@ -20,7 +22,24 @@ async function call(url, options) {
   const retryAfter = Number(response.headers.get("retry-after")) || null;
   const body = await response.json().catch(() => null);
   const error = body?.error ?? { message: `The server answered ${response.status}.`, hint: "" };
+  if (response.status === 401 && url !== SESSION) {
+    document.dispatchEvent(new CustomEvent("unauthorized", { detail: error.hint }));
+  }
   throw new ApiError(response.status, error.message, error.hint, retryAfter);
+}
+
+/** Whose session this is: {actor, role, expires}; 401 when there is none. */
+export async function whoAmI() {
+  return (await call(SESSION)).json();
+}
+
+export async function logIn(key) {
+  const headers = { "Content-Type": "application/json" };
+  return (await call(SESSION, { method: "POST", body: JSON.stringify({ key }), headers })).json();
+}
+
+export async function logOut() {
+  await call(SESSION, { method: "DELETE" });
 }
 
 /** Inspect one board. The key makes it safe to send the same request again. */

@@ -4,6 +4,7 @@ import { getFile, getInspection, inspect, listInspections, listSamples, newKey }
 import { element, inspectionItem, markDefect, showAnswer, size, withdrawAnswer } from "/station/answer.js";
 import { LAYERS } from "/station/layers.js";
 import { wireKeys } from "/station/keys.js";
+import { admitted } from "/station/login.js";
 import { Viewer } from "/station/viewer.js";
 
 const MAX_TRIES = 5;
@@ -291,6 +292,7 @@ function wire() {
 }
 
 wire();
+await admitted().catch((error) => fail(error, "The station could not ask who you are."));
 await refreshLatest();
 state.samples = await listSamples().catch(() => []);
 byId("sample").hidden = !state.samples.length;

@@ -3,6 +3,7 @@
 /** @param actions lower-case key to function. @param peek called with true while space is held, then false. */
 export function wireKeys(actions, peek) {
   document.addEventListener("keydown", (event) => {
+    if (document.querySelector("dialog[open]")) return;
     const isPeek = event.key === " " && !event.target.matches("button:not(#layers button), input, summary");
     const isControl = event.target.matches("button, input, summary") && [" ", "Enter"].includes(event.key);
     const isTyping = event.target.matches("input[type=text]");

@@ -251,7 +251,15 @@ def test_serve_inspects_the_sample_and_keeps_serving_until_interrupted(
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    options = ["--checkpoint", str(tiny_checkpoint), "--port", str(port), "--sample", "data_samples"]
+    options = [
+        "--checkpoint",
+        str(tiny_checkpoint),
+        "--port",
+        str(port),
+        "--sample",
+        "data_samples",
+        "--without-keys",
+    ]
     with (tmp_path / "log").open("wb") as log:
         server = subprocess.Popen(
             [sys.executable, "-m", "inspect_vit.cli", "serve", *options],

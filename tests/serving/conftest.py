@@ -16,7 +16,11 @@ import httpx
 import numpy as np
 import pytest
 
+from serving.config import ServingConfig
+from serving.keys import create_key
+from serving.roles import ANYONE, Role
 from serving.run import prepare, wait_until_ready
+from serving.store import Store
 
 
 @dataclass
@@ -61,13 +65,17 @@ StartServer = Callable[..., Server]
 
 @pytest.fixture(scope="session")
 def start_server(tiny_checkpoint: Path) -> StartServer:
-    """start_server(home, checkpoint, **settings): settings are INSPECT_VIT_* variables without the prefix."""
+    """start_server(home, checkpoint, **settings): settings are INSPECT_VIT_* variables without the prefix.
+
+    Without keys unless KEYS="on" is among them.
+    """
 
     def start(home: Path, checkpoint: Path = tiny_checkpoint, **settings: str) -> Server:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
         environ = {name: value for name, value in os.environ.items() if not name.startswith("INSPECT_VIT_")}
+        settings = {"KEYS": "off", **settings}
         environ.update({f"INSPECT_VIT_{name}": value for name, value in settings.items()})
         environ["INSPECT_VIT_HOME"] = str(home)
         command = prepare(checkpoint, port=port, environ=environ)
@@ -92,6 +100,33 @@ def server(start_server: StartServer, tmp_path_factory: pytest.TempPathFactory) 
     """The server most tests share. Uploads are limited to 2 MB, so that too large ones are small."""
     running = start_server(tmp_path_factory.mktemp("home"), MAX_UPLOAD_MB="2", MAX_MEGAPIXELS="1")
     yield running
+    running.stop()
+
+
+@dataclass
+class GuardedServer:
+    """A server that asks for keys, and one key of each role; a second line posts too."""
+
+    server: Server
+    keys: dict[str, str]
+
+    def call(self, method: str, path: str, key: str | None = None, **more: object) -> httpx.Response:
+        """A request with the key of that name and no cookies."""
+        headers = {**({"x-api-key": self.keys[key]} if key else {}), **more.pop("headers", {})}  # type: ignore[dict-item]
+        with httpx.Client(base_url=self.server.client.base_url, timeout=60.0) as client:
+            return client.request(method, path, headers=headers, **more)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="session")
+def guarded(start_server: StartServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedServer]:
+    home = tmp_path_factory.mktemp("guarded")
+    with contextlib.closing(Store(ServingConfig(home=home))) as store:
+        keys = {
+            name: create_key(store.engine, name, Role(name.split()[0]), by=ANYONE)
+            for name in ("line", "line 2", "operator", "engineer", "admin")
+        }
+    running = start_server(home, KEYS="on", MAX_UPLOAD_MB="2", MAX_MEGAPIXELS="1")
+    yield GuardedServer(running, keys)
     running.stop()
 
 

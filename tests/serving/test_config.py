@@ -22,6 +22,8 @@ def test_every_setting_travels_through_the_environment() -> None:
         max_megapixels=3.0,
         queue_size=7,
         min_free_mb=1.0,
+        keys="off",
+        session_hours=8.0,
         samples=Path("/samples"),
     )
     assert set(to_environment(config)) == {

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from serving import accounts, routes
 from serving.openapi import openapi_document
-from serving.routes import ROUTES
 from serving.schemas import RENDERED_NAMES
 
 ANSWERED_BY_THE_FRAMEWORK = {("/livez", "get"), ("/readyz", "get")}
@@ -29,7 +29,10 @@ def test_every_route_is_described_and_nothing_else() -> None:
         (path, method) for path, methods in openapi_document()["paths"].items() for method in methods
     }
     there = {
-        (route.path, method.lower()) for route in ROUTES for method in route.methods or () if method != "HEAD"
+        (route.path, method.lower())
+        for route in [*routes.ROUTES, *accounts.ROUTES]
+        for method in route.methods or ()
+        if method != "HEAD"
     }
     assert described == there | ANSWERED_BY_THE_FRAMEWORK
 

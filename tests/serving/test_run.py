@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import socket
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from inspect_vit.errors import CheckpointError, ConfigError
+from serving.config import ServingConfig
+from serving.keys import create_key
+from serving.roles import ANYONE, Role
 from serving.run import prepare
+from serving.store import Store
 
 
 def test_a_port_in_use_is_named(tiny_checkpoint: Path, tmp_path: Path) -> None:
@@ -33,6 +38,31 @@ def test_an_address_that_cannot_be_is_named(
 ) -> None:
     with pytest.raises(ConfigError, match=words):
         prepare(tiny_checkpoint, environ={"INSPECT_VIT_HOME": str(tmp_path)}, **arguments)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.7", "::"])
+def test_without_keys_only_this_machine_is_served(tiny_checkpoint: Path, tmp_path: Path, host: str) -> None:
+    environ = {"INSPECT_VIT_HOME": str(tmp_path)}
+    with pytest.raises(ConfigError, match=f"{host}: leave --without-keys"):
+        prepare(tiny_checkpoint, host=host, without_keys=True, environ=environ)
+    with pytest.raises(ConfigError, match="INSPECT_VIT_KEYS=off"):
+        prepare(tiny_checkpoint, host=host, environ={**environ, "INSPECT_VIT_KEYS": "off"})
+
+
+def test_who_starts_a_server_without_any_key_is_told_how_to_make_one(
+    tiny_checkpoint: Path, tmp_path: Path
+) -> None:
+    environ = {"INSPECT_VIT_HOME": str(tmp_path)}
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    assert "keys create --role admin" in prepare(tiny_checkpoint, port=port, environ=environ).notice
+    without = prepare(tiny_checkpoint, port=port, without_keys=True, environ=environ)
+    assert "Without keys" in without.notice
+    assert without.environ["INSPECT_VIT_KEYS"] == "off"
+    with closing(Store(ServingConfig(home=tmp_path))) as store:
+        create_key(store.engine, "Li Wei", Role.ADMIN, by=ANYONE)
+    assert prepare(tiny_checkpoint, port=port, environ=environ).notice == ""
 
 
 def test_a_missing_checkpoint_is_named(tmp_path: Path) -> None:

@@ -1,0 +1,44 @@
+"""What every route does with its query and its answer."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from serving.errors import FieldError
+from serving.schemas import Wire
+
+LARGEST_PAGE = 200
+
+
+def read_query(request: Request, allowed: set[str]) -> dict[str, str]:
+    """The query parameters. Raises FieldError for one that the route does not take."""
+    query = dict(request.query_params)
+    for name in query:
+        if name not in allowed:
+            hint = f"it takes {', '.join(sorted(allowed))}" if allowed else "it takes none"
+            raise FieldError(f"{name[:80]!r} is not a query parameter of {request.url.path}", hint=hint)
+    return query
+
+
+def read_choice(query: dict[str, str], name: str, choices: list[str], default: str) -> str:
+    value = query.get(name, default)
+    if name in query and value not in choices:
+        raise FieldError(f"{name}: {value[:40]!r}, wanted one of {', '.join(choices)}")
+    return value
+
+
+def read_limit(query: dict[str, str], default: int) -> int:
+    """The page size asked for. Raises FieldError."""
+    limit = query.get("limit", str(default))
+    if not limit.isdecimal() or len(limit) > 3 or not 1 <= int(limit) <= LARGEST_PAGE:
+        raise FieldError(f"limit: {limit[:20]!r}, wanted a whole number from 1 to {LARGEST_PAGE}")
+    return int(limit)
+
+
+def wire_response(body: Wire, headers: dict[str, str] | None = None) -> Response:
+    return Response(
+        body.model_dump_json(),
+        media_type="application/json",
+        headers={"cache-control": "no-store", **(headers or {})},
+    )
