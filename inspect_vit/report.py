@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -33,6 +34,8 @@ def inspection_report(
             }
             for number, defect in enumerate(result.defects, start=1)
         ],
+        "num_defects": result.num_defects,
+        "covered": _share_down(result.covered),
         "image": {"width": result.width, "height": result.height},
         "model": {"name": result.model_name, "version": result.model_version},
         "reference": {"residual_px": None, "shift_px": None} if result.with_reference else None,
@@ -52,6 +55,11 @@ def inspection_report(
     }
 
 
+def _share_down(share: float) -> float:
+    """4 decimals, never rounded up: what is not whole must not read 1."""
+    return math.floor(share * 10_000) / 10_000
+
+
 def refused_report(
     *, inspection_id: str, reason: str, model_name: str, model_version: str, links: Mapping[str, str]
 ) -> dict[str, Any]:
@@ -62,6 +70,8 @@ def refused_report(
         "reasons": [reason],
         "score": None,
         "defects": [],
+        "num_defects": 0,
+        "covered": 0.0,
         "image": None,
         "model": {"name": model_name, "version": model_version},
         "reference": None,

@@ -25,7 +25,6 @@ from inspect_vit.results import InspectionResult, IntakeReport
 from serving.config import ServingConfig
 from serving.errors import BusyError, ClientGoneError, FieldError
 from serving.metrics import Metrics
-from serving.schemas import LEVELS
 
 if TYPE_CHECKING:
     from inspect_vit.checkpoint import CheckpointMetadata
@@ -151,8 +150,7 @@ class Engine:
 
         query: weights of the cells (h, w) whose rows are asked, None for all of the board.
         """
-        from inspect_vit.attribution import attention_heads
-        from inspect_vit.trace import trace
+        from inspect_vit.attribution import board_attention
 
         async with self._turn(client_gone):
             pixels, _ = await self.decode(image, field="image")
@@ -160,13 +158,9 @@ class Engine:
             if reference is not None:
                 golden, _ = await self.decode(reference, field="reference")
 
-            def work() -> AttentionMaps:
-                traced = trace(self.inspector, pixels, reference=golden)
-                return {
-                    level: attention_heads(self.inspector, traced, level, query=query) for level in LEVELS
-                }
-
-            return await self._on_model_thread(work)
+            return await self._on_model_thread(
+                lambda: board_attention(self.inspector, pixels, reference=golden, query=query)
+            )
 
     async def decode(self, data: bytes, *, field: str) -> tuple[Pixels, IntakeReport]:
         """Decode a picture within the configured limit. Raises ImageError that names the field."""
