@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from inspect_vit.cells import label_index
+from inspect_vit.close_up import close_up
 from inspect_vit.inspector import LEVEL_NAMES, Inspector
 from inspect_vit.results import Defect
 from inspect_vit.trace import Trace, called_cell, trace
@@ -59,7 +60,6 @@ class Evidence:
         return "fine alarm, context against" if fine else "context alarm, fine against"
 
 
-@torch.inference_mode()
 def evidence(
     inspector: Inspector,
     image: NDArray[np.uint8],
@@ -70,8 +70,25 @@ def evidence(
     """The evidence of every level for each defect, in their order. Takes and raises as `Inspector.inspect`.
 
     Costs two runs of the levels (one without reference) and five of fusion and head, whatever the number of
-    defects.
+    defects; on a board in tiles that for each defect, in the tile around it.
     """
+    close_ups = [close_up(inspector, image, reference=reference, box=defect.box_xyxy) for defect in defects]
+    if all(seen.is_whole for seen in close_ups):
+        return _evidence(inspector, image, reference=reference, defects=defects)
+    return [
+        _evidence(inspector, seen.image, reference=seen.reference, defects=[seen.defect(defect)])[0]
+        for seen, defect in zip(close_ups, defects, strict=True)
+    ]
+
+
+@torch.inference_mode()
+def _evidence(
+    inspector: Inspector,
+    image: NDArray[np.uint8],
+    *,
+    reference: NDArray[np.uint8] | None,
+    defects: Sequence[Defect],
+) -> list[Evidence]:
     traced = trace(inspector, image, reference=reference)
     blank = _blank_tokens(inspector, traced, reference)
     labels = [label_index(defect, inspector.metadata.model.class_names) for defect in defects]

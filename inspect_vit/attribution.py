@@ -11,12 +11,15 @@ from __future__ import annotations
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
-from inspect_vit.cells import defect_query, label_index, to_cells
+from inspect_vit.cells import CELL_PX, cells_of, defect_query, label_index, to_cells
+from inspect_vit.close_up import close_up, query_box
 from inspect_vit.errors import ConfigError
 from inspect_vit.inspector import LEVEL_NAMES, Inspector
 from inspect_vit.relevance import relevance
 from inspect_vit.results import Defect
+from inspect_vit.tiling import Tile, blend_rows
 from inspect_vit.trace import Trace, cells_per_token, level_index, to_tokens, trace
 
 
@@ -73,6 +76,62 @@ def attention_cells(
     return to_cells(chosen, traced.cells, cells_per_token(inspector.model, level))
 
 
+def board_attention(
+    inspector: Inspector,
+    image: NDArray[np.uint8],
+    *,
+    reference: NDArray[np.uint8] | None,
+    query: NDArray[np.float32] | None = None,
+) -> dict[str, NDArray[np.float32]]:
+    """Attention of each level by head, {"4", "16", "32"}: (num_heads, h_l, w_l), of a board of any size.
+
+    As `attention_heads` of the level's last block. On a board in tiles a query is asked of the tile around
+    it, 0 elsewhere; without a query each tile is asked, and their maps are blended. Multiples of uniform
+    attention over the tile. Raises as `Inspector.inspect` and `attention_heads`."""
+    if query is not None:
+        seen = close_up(inspector, image, reference=reference, box=query_box(query))
+        traced = trace(inspector, seen.image, reference=seen.reference)
+        return {
+            name: seen.place(
+                attention_heads(inspector, traced, name, query=seen.query(query)),
+                CELL_PX * cells_per_token(inspector.model, name),
+            )
+            for name in LEVEL_NAMES
+        }
+    inspector.check(image, reference)
+    factors = {name: cells_per_token(inspector.model, name) for name in LEVEL_NAMES}
+    counts = [level.num_heads for level in inspector.model.config.levels]
+
+    def run(tile: Tile) -> tuple[Tensor]:
+        golden = None if reference is None else tile.of(reference)
+        traced = trace(inspector, tile.of(image), reference=golden)
+        cells = (tile.bottom - tile.top) // CELL_PX, (tile.right - tile.left) // CELL_PX
+        heads = [
+            to_cells(_padded_heads(inspector, traced, name), cells, factor)
+            for name, factor in factors.items()
+        ]
+        return (torch.from_numpy(np.concatenate(heads)),)
+
+    bands = blend_rows(
+        inspector.plan(image), run, cell_px=CELL_PX, weight_px=CELL_PX * factors[LEVEL_NAMES[-1]]
+    )
+    rows, columns = cells_of(*image.shape[:2])
+    whole = np.concatenate([band[:, :, :columns].numpy() for _, (band,) in bands], 1)[:, :rows]
+    parts = np.split(whole, np.cumsum(counts)[:-1])
+    return {
+        name: np.ascontiguousarray(part[:, ::factor, ::factor])
+        for (name, factor), part in zip(factors.items(), parts, strict=True)
+    }
+
+
+@torch.inference_mode()
+def _padded_heads(inspector: Inspector, traced: Trace, level: str) -> NDArray[np.float32]:
+    index = level_index(level)
+    heads = inspector.model.levels[index].attention(traced.encoded.grids[index])[0]  # type: ignore[operator]
+    answer: NDArray[np.float32] = heads.float().cpu().numpy()
+    return answer
+
+
 @torch.inference_mode()
 def rollout(
     inspector: Inspector, traced: Trace, defect: Defect, query: NDArray[np.float32]
@@ -104,8 +163,10 @@ def explanation_maps(
     Keys: "attention 4", "attention 16", "attention 32": what its tokens attended to, mean over heads, in
     multiples of uniform. "gate": the gate map of the level with the highest share in this defect, as it is:
     it knows the place, not the class. "rollout": `rollout`. "relevance": the part of `relevance` that
-    speaks for the call, logits. "defect map": probability of its class. Takes and raises as
-    `Inspector.inspect`."""
+    speaks for the call, logits. "defect map": probability of its class. On a board in tiles, those of the
+    tile around the defect, 0 elsewhere. Takes and raises as `Inspector.inspect`."""
+    seen = close_up(inspector, image, reference=reference, box=defect.box_xyxy)
+    image, reference, defect = seen.image, seen.reference, seen.defect(defect)
     traced = trace(inspector, image, reference=reference)
     rows, columns = traced.cells
     names = inspector.metadata.model.class_names
@@ -118,9 +179,10 @@ def explanation_maps(
     top = max(defect.gate_share, key=lambda level: defect.gate_share[level])
     shares = traced.output.gate_shares[0, level_index(top), :rows, :columns].float().cpu().numpy()
     relevant = relevance(inspector, image, reference=reference, defect=defect).total
-    return maps | {
+    maps |= {
         "gate": shares,
         "rollout": rollout(inspector, traced, defect, query),
         "relevance": relevant.clip(min=0),
         "defect map": defect_map[label_index(defect, names)],
     }
+    return {name: seen.place(cells, CELL_PX) for name, cells in maps.items()}

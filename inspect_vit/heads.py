@@ -1,6 +1,6 @@
-"""The defect head and its decoding.
+"""The defect head and the peaks of its answer.
 
-Shape letters: B batch, C channels, h, w cells of `stride` px, K defect classes, n calls.
+Shape letters: B batch, C channels, h, w cells of `stride` px, r rows of them, K defect classes, n calls.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class HeadOutput(NamedTuple):
 
 
 class Calls(NamedTuple):
-    """Decoded calls of one picture, highest score first."""
+    """Calls of one picture, highest score first."""
 
     boxes: Tensor
     """(n, 4) box_xyxy, px."""
@@ -70,42 +70,51 @@ def boxes_from_distances(distances: Tensor, stride: int) -> Tensor:
     return torch.stack([x - left, y[:, None] - top, x + right, y[:, None] + bottom], 1)
 
 
-def decode(
-    head: HeadOutput, *, stride: int, min_score: float, max_calls: int = 300, max_iou: float = 0.5
-) -> list[Calls]:
-    """Peaks of the centre maps with their boxes; of calls of any class that overlap, the best one stays.
+class PeakFinder:
+    """Peaks of the centre maps, given from top to bottom in bands of rows; of each band the best are kept.
 
-    Args:
-        min_score: peaks below are dropped.
-        max_calls: most calls per picture.
-        max_iou: a call that overlaps a better one by more is the same defect.
+    A peak is a cell with no higher score of its class in its 3x3 neighbours, so the last row of a band waits
+    for the next one.
     """
-    scores = head.centre_logits.float().sigmoid()
-    peaks = scores * (scores == functional.max_pool2d(scores, 3, stride=1, padding=1))
-    boxes = boxes_from_distances(head.distances.float(), stride)
-    calls = []
-    for score_map, box_map in zip(peaks, boxes, strict=True):
-        flat = score_map.flatten()
-        top, index = flat.topk(min(4 * max_calls, flat.numel()))
-        index, top = index[top >= min_score], top[top >= min_score]
-        cells = score_map[0].numel()
-        chosen = box_map.flatten(1)[:, index % cells].T
-        keep = suppress(chosen, max_iou)[:max_calls]
-        calls.append(Calls(chosen[keep], top[keep], index[keep] // cells))
-    return calls
 
+    def __init__(self, *, stride: int, min_score: float, sure_score: float, num_unsure: int) -> None:
+        """Peaks below min_score are dropped; of those below sure_score a band keeps the num_unsure best, or
+        fewer where more of them are sure."""
+        self.stride, self.min_score = stride, min_score
+        self.sure_score, self.num_unsure = sure_score, num_unsure
+        self._before: tuple[Tensor, Tensor] | None = None
+        self._found: list[Calls] = []
 
-def suppress(boxes: Tensor, max_iou: float) -> Tensor:
-    """Greedy suppression. boxes: (n, 4), best first. Returns the indices kept, in order."""
-    left_top = torch.maximum(boxes[:, None, :2], boxes[None, :, :2])
-    right_bottom = torch.minimum(boxes[:, None, 2:], boxes[None, :, 2:])
-    inter = (right_bottom - left_top).clamp(min=0).prod(-1)
-    area = (boxes[:, 2:] - boxes[:, :2]).clamp(min=0).prod(-1)
-    overlaps = inter > max_iou * (area[:, None] + area[None, :] - inter)
-    keep: list[int] = []
-    alive = torch.ones(len(boxes), dtype=torch.bool, device=boxes.device)
-    for i in range(len(boxes)):
-        if alive[i]:
-            keep.append(i)
-            alive &= ~overlaps[i]
-    return torch.tensor(keep, dtype=torch.int64, device=boxes.device)
+    def add(self, top: int, centre_logits: Tensor, distances: Tensor, *, is_last: bool) -> None:
+        """Rows from `top` on. centre_logits: (K, r, w). distances: (4, r, w)."""
+        scores, distances = centre_logits.float().sigmoid(), distances.float()
+        first = 0
+        if self._before is not None:
+            waiting, first = self._before[0].shape[1], 1
+            top -= waiting
+            first = waiting - 1
+            scores = torch.cat([self._before[0], scores], 1)
+            distances = torch.cat([self._before[1], distances], 1)
+        end = scores.shape[1] if is_last else scores.shape[1] - 1
+        pooled = functional.max_pool2d(scores[None], 3, stride=1, padding=1)[0]
+        peaks = (scores * (scores == pooled))[:, first:end]
+        boxes = boxes_from_distances(distances[None], self.stride)[0, :, first:end]
+        self._found.append(self._best(peaks, boxes, top * self.stride))
+        self._before = scores[:, -2:].clone(), distances[:, -2:].clone()
+
+    def _best(self, peaks: Tensor, boxes: Tensor, top_px: int) -> Calls:
+        flat = peaks.flatten()
+        num_sure = int((flat >= self.sure_score).sum())
+        score, index = flat.topk(min(max(self.num_unsure, num_sure), flat.numel()))
+        index, score = index[score >= self.min_score], score[score >= self.min_score]
+        cells = peaks[0].numel()
+        chosen = boxes.flatten(1)[:, index % cells].T
+        shift = chosen.new_tensor([0.0, top_px, 0.0, top_px])
+        return Calls(chosen + shift, score, index // cells)
+
+    def best(self) -> Calls:
+        """All that were kept, highest score first."""
+        boxes, scores, labels = (torch.cat(part) for part in zip(*self._found, strict=True))
+        order = scores.argsort(descending=True, stable=True)
+        order = order[: max(self.num_unsure, int((scores >= self.sure_score).sum()))]
+        return Calls(boxes[order], scores[order], labels[order])

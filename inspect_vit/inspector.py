@@ -5,7 +5,6 @@ Shape letters: H, W pixels of the picture, h, w = ceil(H / 4), ceil(W / 4) cells
 
 from __future__ import annotations
 
-import math
 import time
 from pathlib import Path
 
@@ -16,20 +15,21 @@ from torch import Tensor
 from torch.nn import functional
 
 from inspect_vit.alignment import LaidReference, lay_under
+from inspect_vit.cells import CELL_PX, cells_of
 from inspect_vit.checkpoint import ReferenceMode, load_checkpoint
 from inspect_vit.config import AttentionBackend
+from inspect_vit.coverage import check_mask, coverage
 from inspect_vit.errors import ConfigError, ImageError, ImageTooLargeError
-from inspect_vit.heads import Calls, decode
+from inspect_vit.findings import MAX_LISTED, find
+from inspect_vit.listing import failure_reasons, list_defects
 from inspect_vit.model import HierarchicalViT, ModelOutput
 from inspect_vit.pixels import to_channels
-from inspect_vit.results import Defect, InspectionResult, IntakeReport, Verdict
+from inspect_vit.results import InspectionResult, IntakeReport, Verdict
+from inspect_vit.tiling import Plan, Tile, blend_rows, plan_tiles, tile_side
 
-MAX_PIXELS = 16_000_000
-"""Largest picture inspected in one piece, about 1 GiB of working memory."""
-LISTED_FROM = 0.01
-"""Centre scores below this are never calls."""
-MAP_THRESHOLD = 0.5
-"""A defect-map cell at or above this belongs to the defect; each has at least the cell it was found in."""
+MAX_PIXELS = 300_000_000
+"""Largest picture, a line scan of 16384 x 16384 px and a little more: about 2.2 bytes a pixel for the maps,
+6 for the two pictures, beside one row of tiles."""
 LEVEL_NAMES = ("4", "16", "32")
 
 
@@ -37,15 +37,27 @@ class Inspector:
     """Owns a model and its device. Not thread-safe: use one per thread."""
 
     def __init__(
-        self, checkpoint: str | Path, *, device: str = "auto", attention_backend: AttentionBackend = "auto"
+        self,
+        checkpoint: str | Path,
+        *,
+        device: str = "auto",
+        attention_backend: AttentionBackend = "auto",
+        tile_px: int | None = None,
     ) -> None:
-        """Load a checkpoint; `device` is auto (CUDA where there is one, else CPU), cpu, cuda or cuda:N."""
+        """Load a checkpoint.
+
+        Args:
+            device: auto (CUDA where there is one, else CPU), cpu, cuda or cuda:N.
+            tile_px: longest side inspected in one piece, a multiple of the model's size; default 1280.
+                Larger boards are cut into tiles of up to that side (`tiling`).
+        """
         self.device = resolve_device(device)
         self.model: HierarchicalViT
         self.model, self.metadata = load_checkpoint(
             checkpoint, device=self.device, attention_backend=attention_backend
         )
         self.model.to(memory_format=torch.channels_last)
+        self.tile_px = tile_side(self.metadata.model.size_multiple, tile_px)
 
     def inspect(
         self,
@@ -54,6 +66,8 @@ class Inspector:
         reference: NDArray[np.uint8] | LaidReference | None = None,
         min_score: float | None = None,
         intake: IntakeReport | None = None,
+        ignore: NDArray[np.bool_] | None = None,
+        unseen: NDArray[np.bool_] | None = None,
     ) -> InspectionResult:
         """Inspect one board.
 
@@ -63,30 +77,51 @@ class Inspector:
                 one. Where that cannot be done the verdict is ERROR. None inspects without.
             min_score: list calls from this score up instead of from the thresholds; the verdict is the same.
             intake: what reading the picture found; its errors make the verdict ERROR.
+            ignore: (h, w) cells of 4 px that do not count: a call with more than half of its box there is no
+                defect, and they need not be covered.
+            unseen: (h, w) cells that show no board or have no reference to be compared with; the verdict is
+                ERROR where one of them is not ignored. `coverage.any_cells` makes it from pixels.
 
         Raises:
+            ConfigError: a mask of another shape.
             ImageError: not a picture of that form.
             ImageTooLargeError: more than MAX_PIXELS.
         """
         start = time.perf_counter()
         laid = _laid(image, reference)
         golden = None if laid is None else laid.picture
+        self.check(image, golden)
         after_alignment = time.perf_counter()
-        output = self._forward(image, golden, want_attention=False)
         height, width = image.shape[:2]
-        after_model = time.perf_counter()
+        for name, mask in (("ignore", ignore), ("unseen", unseen)):
+            check_mask(mask, cells_of(height, width), name)
         mode: ReferenceMode = "without_reference" if reference is None else "with_reference"
         thresholds = self.metadata.thresholds[mode]
         names = self.metadata.model.class_names
-        rows, columns = math.ceil(height / 4), math.ceil(width / 4)
-        shares = output.gate_shares[0, :, :rows, :columns].float().cpu().numpy()
-        defect_map = output.head.mask_logits[0, :, :rows, :columns].float().sigmoid().cpu().numpy()
-        floor = LISTED_FROM if min_score is None else min(min_score, *thresholds.values())
-        calls = decode(output.head, stride=4, min_score=floor)[0]
-        called = _defects(calls, defect_map, shares, names, width, height)
-        failing = [defect for defect in called if defect.score >= thresholds[defect.label]]
-        listed = failing if min_score is None else [defect for defect in called if defect.score >= min_score]
-        top = output.head.centre_logits[0, :, :rows, :columns].float().max().sigmoid().item()
+        limits = np.array([thresholds[name] for name in names])
+        sure = float(limits.min())
+        model_s = 0.0
+
+        def run(tile: Tile) -> ModelOutput:
+            nonlocal model_s
+            begun = time.perf_counter()
+            output = self._forward(image, golden, tile=tile)
+            model_s += time.perf_counter() - begun
+            return output
+
+        found = find(
+            run,
+            self.plan(image),
+            height=height,
+            width=width,
+            min_score=sure if min_score is None else min(min_score, sure),
+            sure_score=sure,
+            ignore=ignore,
+        )
+        is_failing = found.scores.astype(np.float64) >= limits[found.labels]
+        is_listed = is_failing if min_score is None else found.scores.astype(np.float64) >= min_score
+        defects = list_defects(found, np.flatnonzero(is_listed)[:MAX_LISTED], names=names, levels=LEVEL_NAMES)
+        covered, gaps = coverage(found.is_answered, unseen=unseen, ignore=ignore)
         errors = () if intake is None else intake.errors
         if laid is not None:
             errors = (*errors, *laid.faults)
@@ -95,15 +130,18 @@ class Inspector:
                 *errors,
                 f"model {self.metadata.name} inspects only against a golden reference; send one",
             )
-        verdict = Verdict.ERROR if errors else Verdict.FAIL if failing else Verdict.PASS
+        errors = (*errors, *gaps)
+        verdict = Verdict.ERROR if errors else Verdict.FAIL if is_failing.any() else Verdict.PASS
         finish = time.perf_counter()
         return InspectionResult(
             verdict=verdict,
-            reasons=tuple(errors) or _reasons(failing),
-            score=top,
-            defects=() if errors else tuple(listed),
-            defect_map=defect_map,
-            gate_maps=dict(zip(LEVEL_NAMES, shares, strict=True)),
+            reasons=errors or failure_reasons([names[label] for label in found.labels[is_failing]]),
+            score=found.top_score,
+            defects=() if errors else defects,
+            num_defects=0 if errors else int(is_failing.sum()),
+            covered=covered,
+            defect_map=found.defect_map,
+            gate_maps=dict(zip(LEVEL_NAMES, found.gate_shares, strict=True)),
             class_names=names,
             thresholds=dict(thresholds),
             width=width,
@@ -113,8 +151,8 @@ class Inspector:
             model_version=self.metadata.version,
             timings_ms={
                 "alignment": 1e3 * (after_alignment - start),
-                "model": 1e3 * (after_model - after_alignment),
-                "calls": 1e3 * (finish - after_model),
+                "model": 1e3 * model_s,
+                "calls": 1e3 * (finish - after_alignment - model_s),
             },
             alignment=None if laid is None else laid.alignment,
         )
@@ -125,36 +163,59 @@ class Inspector:
         """Where attention goes at each level, {"4", "16", "32"}: (h, w), 1 where it is uniform.
 
         Exact weights of the level's last block, mean over queries and heads; `attribution.attention_heads`
-        has them by head, and for a defect or a point alone. Raises as `inspect`."""
+        has them by head, and for a defect or a point alone. Of a board in tiles, uniform is over the tile.
+        Raises as `inspect`."""
         laid = _laid(image, reference)
         golden = None if laid is None else laid.picture
-        output = self._forward(image, golden, want_attention=True)
-        assert output.attention is not None
-        rows, columns = math.ceil(image.shape[0] / 4), math.ceil(image.shape[1] / 4)
-        size = output.gate_shares.shape[2:]
-        maps = [functional.interpolate(level, size, mode="nearest")[0, 0] for level in output.attention]
-        return {
-            name: level[:rows, :columns].float().cpu().numpy()
-            for name, level in zip(LEVEL_NAMES, maps, strict=True)
-        }
+        self.check(image, golden)
+        rows, columns = cells_of(*image.shape[:2])
+        patches = [level.patch_size for level in self.metadata.model.levels]
+
+        def run(tile: Tile) -> tuple[Tensor]:
+            output = self._forward(image, golden, tile=tile, want_attention=True)
+            assert output.attention is not None
+            size = output.gate_shares.shape[2:]
+            maps = [functional.interpolate(level, size, mode="nearest")[0] for level in output.attention]
+            return (torch.cat(maps).float(),)
+
+        parts = blend_rows(self.plan(image), run, cell_px=CELL_PX, weight_px=patches[-1])
+        whole = np.concatenate([band[:, :, :columns].cpu().numpy() for _, (band,) in parts], 1)[:, :rows]
+        return dict(zip(LEVEL_NAMES, whole, strict=True))
+
+    def plan(self, image: NDArray[np.uint8]) -> Plan:
+        """How a board (H, W, 3) is cut into tiles; one tile for boards of up to `tile_px`."""
+        step = self.metadata.model.size_multiple
+        return plan_tiles(*image.shape[:2], step=step, tile_px=self.tile_px)
 
     @torch.inference_mode()
     def _forward(
-        self, image: NDArray[np.uint8], reference: NDArray[np.uint8] | None, *, want_attention: bool
+        self,
+        image: NDArray[np.uint8],
+        reference: NDArray[np.uint8] | None,
+        *,
+        tile: Tile,
+        want_attention: bool = False,
     ) -> ModelOutput:
-        output: ModelOutput = self.model(*self.tensors(image, reference), want_attention=want_attention)
+        golden = None if reference is None else tile.of(reference)
+        output: ModelOutput = self.model(*self.tensors(tile.of(image), golden), want_attention=want_attention)
         return output
+
+    @staticmethod
+    def check(image: NDArray[np.uint8], reference: NDArray[np.uint8] | None) -> None:
+        """Raises ImageError unless both are pictures, of one size."""
+        check_picture(image, "image")
+        if reference is not None:
+            _check_reference(reference, image)
 
     def tensors(
         self, image: NDArray[np.uint8], reference: NDArray[np.uint8] | None
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Pictures as the model's `forward` takes them: board, aligned reference and whether there is one.
 
-        Raises ImageError as `inspect`, and for a reference of another size.
+        For parts of a board: memory grows with the picture. Raises ImageError as `inspect`, and for a
+        reference of another size.
         """
-        check_picture(image, "image")
-        if reference is not None:
-            _check_reference(reference, image)
+        self.check(image, reference)
         board = self._tensor(image)
         other = torch.zeros_like(board) if reference is None else self._tensor(reference)
         return board, other, torch.full((1,), float(reference is not None), device=self.device)
@@ -221,45 +282,3 @@ def _laid(
     for picture, what in ((image, "image"), (reference, "reference")):
         check_picture(picture, what)
     return lay_under(image, reference)
-
-
-def _defects(
-    calls: Calls,
-    defect_map: NDArray[np.float32],
-    shares: NDArray[np.float32],
-    names: tuple[str, ...],
-    width: int,
-    height: int,
-) -> list[Defect]:
-    """Calls as defects: boxes clipped to the picture, area and gate share read off the maps inside."""
-    defects = []
-    limit = np.array([width, height, width, height], np.float32)
-    boxes = np.clip(calls.boxes.cpu().numpy(), 0, limit)
-    for box, score, label in zip(boxes, calls.scores.tolist(), calls.labels.tolist(), strict=True):
-        left, top, right, bottom = (float(v) for v in box)
-        if right <= left or bottom <= top:
-            continue
-        rows = slice(int(top // 4), max(math.ceil(bottom / 4), int(top // 4) + 1))
-        columns = slice(int(left // 4), max(math.ceil(right / 4), int(left // 4) + 1))
-        patch = defect_map[label, rows, columns]
-        weight = patch / max(float(patch.sum()), 1e-6)
-        share = (shares[:, rows, columns] * weight).sum((1, 2))
-        share = share / max(float(share.sum()), 1e-6)
-        defects.append(
-            Defect(
-                label=names[label],
-                score=score,
-                box_xyxy=(left, top, right, bottom),
-                area_px=max(int((patch >= MAP_THRESHOLD).sum()), 1) * 16,
-                gate_share={name: float(s) for name, s in zip(LEVEL_NAMES, share, strict=True)},
-            )
-        )
-    return defects
-
-
-def _reasons(defects: list[Defect]) -> tuple[str, ...]:
-    """One line per class found, most frequent first."""
-    counts: dict[str, int] = {}
-    for defect in defects:
-        counts[defect.label] = counts.get(defect.label, 0) + 1
-    return tuple(f"{count} x {label}" for label, count in sorted(counts.items(), key=lambda item: -item[1]))

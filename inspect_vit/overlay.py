@@ -272,8 +272,9 @@ def _headline(result: InspectionResult) -> Headline:
     if result.verdict is Verdict.ERROR:
         sentence = "not inspected: " + "; ".join(result.reasons)
     else:
-        count = len(result.defects)
+        count, listed = max(result.num_defects, len(result.defects)), len(result.defects)
         found = {0: "no defect", 1: "1 defect"}.get(count, f"{count} defects")
+        found += f" ({listed} listed)" if listed < count else ""
         sentence = f"{found}, highest score {result.score:.2f}"
     reference = "with golden reference" if result.with_reference else "without golden reference"
     size = f"{result.width} x {result.height} px"

@@ -17,6 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from inspect_vit.close_up import close_up
 from inspect_vit.config import ModelConfig
 from inspect_vit.errors import ImageError
 from inspect_vit.inspector import Inspector
@@ -47,6 +48,10 @@ class Region:
     @property
     def shape(self) -> tuple[int, int]:
         return self.bottom - self.top, self.right - self.left
+
+    def holds(self, other: Region) -> bool:
+        within = self.left <= other.left and other.right <= self.right
+        return within and self.top <= other.top and other.bottom <= self.bottom
 
     def of(self, cells: NDArray[ScalarT]) -> NDArray[ScalarT]:
         """The region's part of a (..., h, w) map."""
@@ -134,7 +139,7 @@ def pose(
     Args:
         image, reference: (H, W, 3) uint8 RGB, aligned, as `Inspector.inspect` takes them.
         infill: what replaced cells show; the reference unless given.
-        whole: show the model the whole picture in any case.
+        whole: show the model the whole picture in any case; on a board in tiles, the tile around the defect.
 
     Raises:
         ImageError: pictures of different sizes.
@@ -145,19 +150,22 @@ def pose(
             raise ImageError(f"{name} has shape {picture.shape}, wanted the board's {image.shape}")
     config = inspector.metadata.model
     height, width = image.shape[:2]
-    padded = [math.ceil(n / config.size_multiple) * config.size_multiple // CELL_PX for n in (height, width)]
     cells = math.ceil(height / CELL_PX), math.ceil(width / CELL_PX)
     view = view_around(defect.box_xyxy, height, width, config)
+    around = close_up(inspector, image, reference=reference, box=defect.box_xyxy).tile
+    shown = Region(*(side // CELL_PX for side in (around.left, around.top, around.right, around.bottom)))
+    if not shown.holds(view):
+        view = shown
     region = replace(view, right=min(view.right, cells[1]), bottom=min(view.bottom, cells[0]))
-    board, golden, _ = inspector.tensors(image, reference)
-    good = golden if infill is reference else inspector.tensors(image, infill)[1]
+    board, golden, _ = inspector.tensors(around.of(image), around.of(reference))
+    good = golden if infill is reference else inspector.tensors(around.of(image), around.of(infill))[1]
     full = Scene(
         inspector=inspector,
         board=board,
         reference=golden,
         infill=good,
         region=region,
-        view=Region(0, 0, padded[1], padded[0]),
+        view=shown,
         cells=cells,
         defect=defect,
         label=config.class_names.index(defect.label),
@@ -166,8 +174,8 @@ def pose(
         return full
     crop = (
         ...,
-        slice(view.top * CELL_PX, view.bottom * CELL_PX),
-        slice(view.left * CELL_PX, view.right * CELL_PX),
+        slice((view.top - shown.top) * CELL_PX, (view.bottom - shown.top) * CELL_PX),
+        slice((view.left - shown.left) * CELL_PX, (view.right - shown.left) * CELL_PX),
     )
     pictures = {name: getattr(full, name)[crop] for name in ("board", "reference", "infill")}
     cut = replace(full, view=view, is_cropped=True, **pictures)

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from inspect_vit.cells import cells_of, label_index, to_cells
+from inspect_vit.cells import CELL_PX, cells_of, label_index, to_cells
+from inspect_vit.close_up import close_up
 from inspect_vit.inspector import LEVEL_NAMES, Inspector
 from inspect_vit.layers import PatchEmbed
 from inspect_vit.model import HierarchicalViT, stack_pictures
@@ -60,9 +61,11 @@ def relevance(
     """Relevance of every cell for one call. Takes and raises as `Inspector.inspect`.
 
     Costs two forward passes and `steps` forward and backward ones; as steps grow it sums to
-    logit - baseline_logit.
+    logit - baseline_logit. On a board in tiles it is that in the tile around the defect, 0 elsewhere.
     """
     model = inspector.model
+    seen = close_up(inspector, image, reference=reference, box=defect.box_xyxy)
+    image, reference, defect = seen.image, seen.reference, seen.defect(defect)
     board, other, flag = inspector.tensors(image, reference)
     grey = round(255 * model.config.image_mean)
     baseline_board = torch.full_like(board, grey) if reference is None else other
@@ -88,11 +91,11 @@ def relevance(
     for name, gradient, high, low in zip(LEVEL_NAMES, gradients, actual, baseline, strict=True):
         factor = cells_per_token(model, name)
         by_token = (gradient * (high - low)).sum(1)[0] / factor**2
-        levels[name] = to_cells(by_token.float().cpu().numpy(), cells, factor)
+        levels[name] = seen.place(to_cells(by_token.float().cpu().numpy(), cells, factor), CELL_PX)
     return Relevance(
         levels=levels,
         total=np.sum(list(levels.values()), axis=0, dtype=np.float32),
-        pixels=by_pixel[:height, :width].cpu().numpy(),
+        pixels=seen.place(by_pixel[:height, :width].cpu().numpy(), 1),
         logit=float(head.centre_logits[0, label, row, column]),
         baseline_logit=float(below),
     )

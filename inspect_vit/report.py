@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -33,6 +34,8 @@ def inspection_report(
             }
             for number, defect in enumerate(result.defects, start=1)
         ],
+        "num_defects": result.num_defects,
+        "covered": _share_down(result.covered),
         "image": {"width": result.width, "height": result.height},
         "model": {"name": result.model_name, "version": result.model_version},
         "reference": _reference(result),
@@ -63,8 +66,13 @@ def _reference(result: InspectionResult) -> dict[str, float | None] | None:
         "residual_mm": None if found.residual_mm is None else round(found.residual_mm, 5),
         "shift_px": round(found.shift_px, 2),
         "turn_degrees": round(found.turn_degrees, 4),
-        "covered": round(found.covered, 4),
+        "covered": _share_down(found.covered),
     }
+
+
+def _share_down(share: float) -> float:
+    """4 decimals, never rounded up: what is not whole must not read 1."""
+    return math.floor(share * 10_000) / 10_000
 
 
 def refused_report(
@@ -77,6 +85,8 @@ def refused_report(
         "reasons": [reason],
         "score": None,
         "defects": [],
+        "num_defects": 0,
+        "covered": 0.0,
         "image": None,
         "model": {"name": model_name, "version": model_version},
         "reference": None,

@@ -89,7 +89,9 @@ class InspectionResult:
     score: float
     """Highest centre score anywhere, 0..1, whether or not it reached a threshold."""
     defects: tuple[Defect, ...]
-    """Calls at or above their thresholds (or `min_score`), highest score first."""
+    """Calls at or above their thresholds (or `min_score`), highest score first; at most 300."""
+    num_defects: int
+    """Calls at or above their thresholds, listed or not; 0 when the verdict is ERROR."""
     defect_map: NDArray[np.float32]
     """(num_classes, h, w), probability 0..1 that a 4 px cell is that defect class."""
     gate_maps: dict[str, NDArray[np.float32]]
@@ -105,6 +107,8 @@ class InspectionResult:
     timings_ms: dict[str, float] = field(default_factory=dict)
     alignment: Alignment | None = None
     """None without a reference, and where it could not be aligned."""
+    covered: float = 1.0
+    """Share of the cells outside ignore zones of which something is known; below 1 the verdict is ERROR."""
 
 
 @dataclass(frozen=True)

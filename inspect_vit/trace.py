@@ -15,12 +15,14 @@ from torch import Tensor
 from torch.nn import functional
 
 from inspect_vit.cells import CELL_PX, cells_of
-from inspect_vit.errors import ConfigError
+from inspect_vit.errors import ConfigError, ImageTooLargeError
 from inspect_vit.heads import HeadOutput, boxes_from_distances
 from inspect_vit.inspector import LEVEL_NAMES, Inspector
 from inspect_vit.model import Encoded, HierarchicalViT, ModelOutput
 from inspect_vit.results import Defect
 
+MAX_TRACED_PIXELS = 16_000_000
+"""Largest picture whose tokens are kept, about 0.5 GB for nano; on larger boards ask `close_up`."""
 SAME_BOX_PX = 4.0
 """Sum of the differences of four edges up to which two boxes are the same call, give or take a rounding."""
 
@@ -47,8 +49,16 @@ def trace(
 ) -> Trace:
     """Run the network on one board and keep its tokens. Takes and raises as `Inspector.inspect`.
 
-    A nano model's trace takes 27 bytes a pixel.
+    The picture is one piece, whatever its size; a nano model's trace takes 27 bytes a pixel.
+
+    Raises:
+        ImageTooLargeError: more than MAX_TRACED_PIXELS.
     """
+    if image.shape[0] * image.shape[1] > MAX_TRACED_PIXELS:
+        raise ImageTooLargeError(
+            f"image has {image.shape[1]}x{image.shape[0]} px, the limit of a trace is "
+            f"{MAX_TRACED_PIXELS / 1e6:.0f} megapixels; trace the `close_up` of the place in question"
+        )
     model = inspector.model
     encoded = model.encode(model.embed(*inspector.tensors(image, reference)))
     return Trace(encoded, model.fuse(encoded.tokens), *image.shape[:2])

@@ -52,6 +52,8 @@ def unpack_result(report: StoredReport, packed: bytes) -> InspectionResult:
             )
             for defect in report.defects
         ),
+        num_defects=len(report.defects) if report.num_defects is None else report.num_defects,
+        covered=report.covered,
         defect_map=defect_map,
         gate_maps=gate_maps,
         class_names=tuple(text["class_names"]),

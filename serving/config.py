@@ -38,7 +38,10 @@ class ServingConfig(Frozen):
         default=64.0, gt=0, description="largest request body in MB (10^6 bytes); over it: 413"
     )
     max_megapixels: float = Field(
-        default=16.0, gt=0, description="largest picture in megapixels; over it 413"
+        default=64.0,
+        gt=0,
+        description="largest picture in megapixels; over it 413. A request holds some 9 MB for each, "
+        "two pictures and the maps, and three requests hold pictures at a time",
     )
     queue_size: int = Field(
         default=32, gt=0, description="inspections waiting or running at the same time; one more answers 503"

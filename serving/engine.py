@@ -25,7 +25,6 @@ from inspect_vit.results import InspectionResult, IntakeReport
 from serving.config import ServingConfig
 from serving.errors import BusyError, ClientGoneError
 from serving.metrics import Metrics
-from serving.schemas import LEVELS
 
 if TYPE_CHECKING:
     from inspect_vit.checkpoint import CheckpointMetadata
@@ -147,8 +146,7 @@ class Engine:
         query: weights of the cells (h, w) whose rows are asked, None for all of the board.
         """
         from inspect_vit.alignment import lay_under
-        from inspect_vit.attribution import attention_heads
-        from inspect_vit.trace import trace
+        from inspect_vit.attribution import board_attention
 
         async with self._turn(client_gone):
             pixels, _ = await self.decode(image, field="image")
@@ -158,10 +156,7 @@ class Engine:
 
             def work() -> AttentionMaps:
                 laid = None if golden is None else lay_under(pixels, golden).picture
-                traced = trace(self.inspector, pixels, reference=laid)
-                return {
-                    level: attention_heads(self.inspector, traced, level, query=query) for level in LEVELS
-                }
+                return board_attention(self.inspector, pixels, reference=laid, query=query)
 
             return await self._on_model_thread(work)
 

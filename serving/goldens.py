@@ -18,9 +18,7 @@ FOLDER = "references"
 class Goldens:
     """The references of one home. Safe to use from several threads."""
 
-    def __init__(
-        self, files: PictureFiles, metrics: Metrics, *, max_bytes: int, max_pixels: int
-    ) -> None:
+    def __init__(self, files: PictureFiles, metrics: Metrics, *, max_bytes: int, max_pixels: int) -> None:
         """
         Args:
             max_bytes: most memory that decoded references take; the least recently used go first.
@@ -68,7 +66,9 @@ class Goldens:
             kept = GoldenReference(name, picture, prepare(picture))
             with self._lock:
                 self._kept[sha256] = kept
-                while len(self._kept) > 1 and sum(one.nbytes for one in self._kept.values()) > self._max_bytes:
+                while (
+                    len(self._kept) > 1 and sum(one.nbytes for one in self._kept.values()) > self._max_bytes
+                ):
                     self._kept.popitem(last=False)
                 self._metrics.golden_bytes.set(sum(one.nbytes for one in self._kept.values()))
         return GoldenReference(name, kept.picture, kept.golden)

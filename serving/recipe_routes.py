@@ -60,7 +60,9 @@ async def get(request: Request) -> Response:
 async def delete(request: Request) -> Response:
     """DELETE /v1/recipes/{name}."""
     read_query(request, set())
-    await asyncio.to_thread(delete_recipe, _backend(request).store.engine, _name(request), request.state.actor)
+    await asyncio.to_thread(
+        delete_recipe, _backend(request).store.engine, _name(request), request.state.actor
+    )
     return Response(status_code=204)
 
 
@@ -111,9 +113,7 @@ def _store(
         built = build_golden([_decoded(backend, data, n) for n, data in enumerate(upload.good, start=1)])
         boards = tuple((fit.residual_px, fit.difference) for fit in built.boards)
         sent = (("median", encode_png(built.picture)),)
-    references = tuple(
-        ReferenceFile(one, *goldens.add(data, name=one), boards=boards) for one, data in sent
-    )
+    references = tuple(ReferenceFile(one, *goldens.add(data, name=one), boards=boards) for one, data in sent)
     if upload.keeps_references:
         try:
             references = get_recipe(engine, name).references

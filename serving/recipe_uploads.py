@@ -17,7 +17,7 @@ from serving.uploads import MAX_TEXT_BYTES, check_label, check_parts, open_form
 MAX_REFERENCES = 8
 MAX_FAULTS_CHARS = 600
 _EXAMPLE = (
-    'curl -X PUT -F \'recipe={"px_per_mm": 48}\' -F reference=@golden.png http://.../v1/recipes/NAME, or the '
+    "curl -X PUT -F 'recipe={\"px_per_mm\": 48}' -F reference=@golden.png http://.../v1/recipes/NAME, or the "
     "settings alone as a JSON body"
 )
 

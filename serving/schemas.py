@@ -106,7 +106,17 @@ class StoredReport(Wire):
     verdict: Verdict
     reasons: tuple[str, ...] = Field(description="why the verdict is FAIL or ERROR, in words")
     score: Share = Field(description="highest defect score anywhere, whether or not it reached a threshold")
-    defects: tuple[DefectReport, ...]
+    defects: tuple[DefectReport, ...] = Field(description="at most 300, highest score first")
+    num_defects: int | None = Field(
+        None,
+        ge=0,
+        description="calls at or above their thresholds, listed or not; 0 when the verdict is ERROR; null: "
+        "stored before they were counted",
+    )
+    covered: Share = Field(
+        1.0,
+        description="share of the board outside ignore zones that was inspected; below 1: verdict ERROR",
+    )
     image: ImageSize
     serial: str | None
     recipe: str | None

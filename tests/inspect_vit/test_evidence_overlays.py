@@ -59,6 +59,7 @@ class TestView:
             with_reference=True,
             model_name="m",
             model_version="v",
+            num_defects=1,
         )
         cut = View.fit((100, 40, 200, 140), 300).result(result)
         assert [defect.box_xyxy for defect in cut.defects] == [(60, 60, 120, 120)]

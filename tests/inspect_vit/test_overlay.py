@@ -48,6 +48,7 @@ def result_for(
         with_reference=True,
         model_name="tiny",
         model_version="0123456789ab",
+        num_defects=0,
     )
 
 

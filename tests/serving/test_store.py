@@ -45,6 +45,7 @@ def result() -> InspectionResult:
         with_reference=True,
         model_name="nano",
         model_version="0123456789ab",
+        num_defects=0,
     )
 
 

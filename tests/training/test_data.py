@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 import torch
 
-from inspect_vit.heads import HeadOutput, decode
+from inspect_vit.findings import find
+from inspect_vit.heads import HeadOutput
+from inspect_vit.model import ModelOutput
 from inspect_vit.results import Sample
+from inspect_vit.tiling import plan_tiles
 from training.augment import Augmenter, Crop
 from training.config import AugmentConfig, TrainConfig
 from training.data import DefectDataset, fingerprint
@@ -94,10 +97,12 @@ def test_a_perfect_head_decodes_to_the_labels() -> None:
     head = HeadOutput(
         targets["centres"].clamp(1e-4, 1 - 1e-4).logit(), targets["distances"], targets["masks"]
     )
-    calls = decode(head, stride=4, min_score=0.9)[0]
-    order = np.argsort(calls.boxes[:, 0].numpy())
-    np.testing.assert_allclose(calls.boxes.numpy()[order], boxes, atol=1e-3)
-    assert calls.labels.numpy()[order].tolist() == labels.tolist()
+    output = ModelOutput(head, torch.full((1, 3, 32, 32), 1 / 3), None)
+    plan = plan_tiles(128, 128, step=128, tile_px=128)
+    found = find(lambda tile: output, plan, height=128, width=128, min_score=0.9, sure_score=0.9)
+    order = np.argsort(found.boxes[:, 0])
+    np.testing.assert_allclose(found.boxes[order], boxes, atol=1e-3)
+    assert found.labels[order].tolist() == labels.tolist()
 
 
 def test_cut_defects_are_neither_defect_nor_background() -> None:
