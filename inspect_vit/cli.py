@@ -14,7 +14,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from inspect_vit import cli_data, cli_doctor, cli_evaluate
+from inspect_vit import cli_data, cli_doctor, cli_evaluate, cli_store
 from inspect_vit.console import defect_table, model_tables, say, stdout, verdict_table
 from inspect_vit.errors import ConfigError, InspectionError
 
@@ -32,6 +32,9 @@ app = typer.Typer(
 app.add_typer(cli_data.app, name="data")
 app.command()(cli_evaluate.evaluate)
 app.command()(cli_doctor.doctor)
+app.command()(cli_store.prune)
+app.command()(cli_store.backup)
+app.command()(cli_store.restore)
 
 CheckpointOption = Annotated[
     Path | None,

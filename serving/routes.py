@@ -14,10 +14,10 @@ from starlette.routing import Route
 from inspect_vit.results import Verdict
 from serving.attention import PARAMETERS, read_ask
 from serving.errors import FieldError
+from serving.ids import is_id
 from serving.metrics import metrics_page
 from serving.openapi import openapi_document
 from serving.schemas import InspectionPage, RenderedName, Wire, answer
-from serving.store import is_id
 from serving.uploads import check_label, open_form, read_upload
 
 if TYPE_CHECKING:

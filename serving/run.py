@@ -54,7 +54,7 @@ def prepare(
     Raises:
         ConfigError, CheckpointError: what would not work, and what to do.
     """
-    from inspect_vit.checkpoint import default_checkpoint, read_metadata
+    from inspect_vit.checkpoint import default_checkpoint, load_checkpoint
     from inspect_vit.inspector import resolve_device
     from serving.store import Store
 
@@ -65,7 +65,7 @@ def prepare(
         update["samples"] = Path(samples).expanduser().absolute()
     config = ServingConfig(**{**config.model_dump(), **update})
     address = _address(host)
-    read_metadata(chosen)
+    load_checkpoint(chosen)
     resolve_device(config.device)
     Store(config).close()
     _check_port(address, port)

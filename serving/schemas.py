@@ -107,6 +107,9 @@ class StoredReport(Wire):
     image: ImageSize
     serial: str | None
     recipe: str | None
+    attempt: int | None = Field(
+        None, ge=1, description="1 for the first picture of a serial, 2 when the board comes back, ..."
+    )
     model: ModelRef
     reference: ReferenceReport | None
     intake: IntakeSummary

@@ -23,7 +23,7 @@ SOURCES = {
     for package in PACKAGES
     for path in sorted((PROJECT / package).rglob("*.py"))
 }
-COMMANDS = ("inspect_vit.cli", "inspect_vit.cli_data", "inspect_vit.cli_evaluate")
+COMMANDS = ("inspect_vit.cli", "inspect_vit.cli_data", "inspect_vit.cli_evaluate", "inspect_vit.cli_store")
 LIBRARY = [name for name in SOURCES if name.split(".")[0] == "inspect_vit" and name not in COMMANDS]
 NETWORK = ["attention", "positions", "layers", "model", "heads"]
 LAYERS = [
