@@ -14,7 +14,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from inspect_vit import cli_data, cli_doctor, cli_evaluate, cli_keys
+from inspect_vit import cli_data, cli_doctor, cli_evaluate, cli_keys, cli_store
 from inspect_vit.console import defect_table, model_tables, say, stdout, verdict_table
 from inspect_vit.errors import ConfigError, InspectionError
 
@@ -34,6 +34,9 @@ app.add_typer(cli_keys.app, name="keys")
 app.command()(cli_keys.audit)
 app.command()(cli_evaluate.evaluate)
 app.command()(cli_doctor.doctor)
+app.command()(cli_store.prune)
+app.command()(cli_store.backup)
+app.command()(cli_store.restore)
 
 CheckpointOption = Annotated[
     Path | None,

@@ -7,6 +7,7 @@ import base64
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import replace
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from inspect_vit.image_io import read_image
 from inspect_vit.overlay import encode_png
+from inspect_vit.results import Verdict
 from serving.archive import pack_maps, unpack_result
 from serving.attention import AttentionAsk, answer_attention, asked_cells
 from serving.audit import record_alone
@@ -21,11 +23,13 @@ from serving.config import ServingConfig
 from serving.engine import AttentionMaps, Engine
 from serving.errors import NotFoundError, VersionGoneError
 from serving.metrics import Metrics
+from serving.pictures import sha256_hex
 from serving.rendering import draw_defect_map_colour, render
+from serving.retention import Pruner, limits_of
 from serving.roles import SERVICE, Actor
 from serving.schemas import InspectionReport, RenderedName, answer, make_report
 from serving.sessions import FailedLogins
-from serving.store import Store, StoredInspection, new_id
+from serving.store import Store, StoredInspection
 from serving.uploads import Upload
 
 NUM_ATTENTION_KEPT = 16
@@ -58,11 +62,13 @@ class Backend:
         except Exception:
             self.store.close()
             raise
+        self.pruner = Pruner(self.store, limits_of(config), self.metrics)
         self._attention: OrderedDict[tuple[object, ...], AttentionMaps] = OrderedDict()
-        self._key_locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
     def close(self) -> None:
         self.engine.close()
+        self.pruner.close()
         self.store.close()
 
     async def inspect(
@@ -76,7 +82,7 @@ class Backend:
         Raises:
             ImageError, FieldError, ClientGoneError, StorageFullError, IdempotencyConflictError.
         """
-        async with self._key_turn(upload.idempotency_key):
+        async with self._turn_of("key", upload.idempotency_key):
             digest = await asyncio.to_thread(upload.digest, actor.name)
             stored = None
             if upload.idempotency_key is not None:
@@ -92,12 +98,33 @@ class Backend:
         self, upload: Upload, digest: str, actor: Actor, client_gone: ClientGone
     ) -> tuple[StoredInspection, bool]:
         self.store.pictures.check_room()
+        if upload.serial is None:
+            return await self._inspect_new(upload, digest, actor, client_gone, duplicate=None)
+        # One request of a picture at a time, so that the second finds whose picture it is.
+        image_sha256 = await asyncio.to_thread(sha256_hex, upload.image)
+        async with self._turn_of("picture", image_sha256):
+            first = await asyncio.to_thread(self.store.first_sender, image_sha256)
+            duplicate = None
+            if first is not None and first[1] != upload.serial:
+                duplicate = (
+                    f"duplicate_frame: serial {first[1]!r} sent the same picture, inspection {first[0]}"
+                )
+            return await self._inspect_new(upload, digest, actor, client_gone, duplicate=duplicate)
+
+    async def _inspect_new(
+        self, upload: Upload, digest: str, actor: Actor, client_gone: ClientGone, *, duplicate: str | None
+    ) -> tuple[StoredInspection, bool]:
         inspected = await self.engine.inspect(
             upload.image, upload.reference, min_score=upload.options.min_score, client_gone=client_gone
         )
-        inspection_id, created = new_id()
+        result = inspected.result
+        if duplicate is not None:
+            # A camera never takes two pictures of the same bytes: this is not a picture of this board.
+            self.metrics.duplicates.inc()
+            result = replace(result, verdict=Verdict.ERROR, reasons=(duplicate,), defects=())
+        inspection_id, created = self.store.new_id()
         report = make_report(
-            inspected.result,
+            result,
             inspected.intake,
             inspection_id=inspection_id,
             created=created,
@@ -112,7 +139,7 @@ class Backend:
                 report,
                 image=upload.image,
                 reference=upload.reference,
-                maps=pack_maps(inspected.result),
+                maps=pack_maps(result),
                 request_sha256=digest,
                 idempotency_key=upload.idempotency_key,
             )
@@ -216,8 +243,8 @@ class Backend:
             self._attention.popitem(last=False)
         return maps
 
-    def _key_turn(self, key: str | None) -> AbstractAsyncContextManager[object]:
-        """One request of a key at a time, so that the second finds the answer of the first."""
-        if key is None:
+    def _turn_of(self, kind: str, name: str | None) -> AbstractAsyncContextManager[object]:
+        """One request of a key or a picture at a time, so that the second finds what the first stored."""
+        if name is None:
             return nullcontext()
-        return self._key_locks.setdefault(key, asyncio.Lock())
+        return self._locks.setdefault((kind, name), asyncio.Lock())

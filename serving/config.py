@@ -56,6 +56,23 @@ class ServingConfig(Frozen):
     session_hours: float = Field(
         default=12.0, gt=0, le=24 * 30, description="hours after which the station asks for the key again"
     )
+    database_wait_s: float = Field(
+        default=10.0, gt=0, description="longest wait for a locked or silent database in seconds; then 503"
+    )
+    deadline_s: float = Field(
+        default=60.0, gt=0, description="a request whose turn has not come after so many seconds: 503"
+    )
+    stall_s: float = Field(
+        default=30.0, gt=0, description="a request body of which nothing came for so many seconds: 408"
+    )
+    keep_days: float | None = Field(
+        default=None, gt=0, description="days after which a PASS is deleted; default: kept for ever"
+    )
+    keep_gb: float | None = Field(
+        default=None,
+        gt=0,
+        description="GB (10^9 bytes) of pictures above which the oldest PASS are deleted; default: no limit",
+    )
     samples: Path | None = Field(
         default=None,
         description="folder of sample boards for the station; default: data_samples beside serving/",

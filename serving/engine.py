@@ -117,6 +117,7 @@ class Engine:
         Raises:
             ImageError: from decoding, or a reference that does not fit the image.
             ClientGoneError: the client had hung up when its turn came; the model did not run.
+            BusyError: its turn had not come by the deadline; the model did not run.
         """
         clock = _StageClock()
         async with self._turn(client_gone):
@@ -177,11 +178,24 @@ class Engine:
 
     @asynccontextmanager
     async def _turn(self, client_gone: Callable[[], Awaitable[bool]]) -> AsyncIterator[None]:
-        async with self._ahead:
+        deadline_s = self.config.deadline_s
+        try:
+            async with asyncio.timeout(deadline_s):
+                await self._ahead.acquire()
+        except TimeoutError:
+            self.metrics.expired.inc()
+            raise BusyError(
+                f"its turn had not come after {deadline_s:g} s; nothing was inspected",
+                retry_after_s=max(1, math.ceil(self._num_admitted * self._turn_s / 2)),
+                hint="send it again after the number of seconds in Retry-After",
+            ) from None
+        try:
             if await client_gone():
                 self.metrics.abandoned.inc()
                 raise ClientGoneError("the client hung up before its turn came")
             yield
+        finally:
+            self._ahead.release()
 
     async def _on_model_thread(self, work: Callable[[], T]) -> T:
         def timed() -> T:

@@ -25,6 +25,10 @@ class NotMultipartError(ServingError):
     """A body of another content type than multipart/form-data."""
 
 
+class StalledError(ServingError):
+    """A body that stopped coming before it was whole."""
+
+
 class BodyTooLargeError(ServingError):
     """A body over the limit, by its Content-Length or by the bytes counted."""
 
@@ -71,6 +75,10 @@ class ClientGoneError(ServingError):
 
 class StorageFullError(ServingError):
     """No room on the disk: the inspection was not stored, so it is not answered."""
+
+
+class StoreUnavailableError(ServingError):
+    """The home folder or its database is not there or cannot be written now: nothing was stored."""
 
 
 class StoreError(ConfigError):

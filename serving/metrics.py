@@ -64,6 +64,29 @@ class Metrics:
         self.abandoned = Counter(
             "inspect_vit_abandoned", "Requests whose client hung up before their turn", registry=self.registry
         )
+        self.expired = Counter(
+            "inspect_vit_expired", "Requests answered 503: their turn had not come", registry=self.registry
+        )
+        self.duplicates = Counter(
+            "inspect_vit_duplicate_frames",
+            "Inspections with the picture bytes of another serial: verdict ERROR",
+            registry=self.registry,
+        )
+        self.pruned = Counter(
+            "inspect_vit_pruned_inspections", "Inspections that retention deleted", registry=self.registry
+        )
+        self.pruned_bytes = Counter(
+            "inspect_vit_pruned_bytes", "Bytes of pictures that retention deleted", registry=self.registry
+        )
+        self.prune_failures = Counter(
+            "inspect_vit_prune_failures", "Rounds of retention that failed", registry=self.registry
+        )
+        self.store_bytes = Gauge(
+            "inspect_vit_store_bytes",
+            "Bytes of stored pictures when retention last looked",
+            registry=self.registry,
+            multiprocess_mode="max",
+        )
 
     def count_inspection(self, report: StoredReport) -> None:
         self.inspections.labels(report.verdict.value).inc()

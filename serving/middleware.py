@@ -6,6 +6,7 @@ the framework's timeout.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from serving.config import ServingConfig
-from serving.errors import BodyTooLargeError
+from serving.errors import BodyTooLargeError, StalledError
 from serving.metrics import Metrics
 
 NUM_DRAINED_BODIES = 4
@@ -64,7 +65,7 @@ class AnswerErrors:
 
 
 class LimitBody:
-    """Refuse bodies over the limit: by their Content-Length, and by counting where there is none."""
+    """Refuse bodies over the limit, by their Content-Length and by counting, and bodies that stop coming."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -75,11 +76,17 @@ class LimitBody:
             return
         config: ServingConfig = scope["app"].state.backend.config
         limit = config.max_upload_bytes
-        num_bytes = 0
+        num_bytes, is_whole = 0, False
 
         async def receive_counting() -> Message:
-            nonlocal num_bytes
-            message = await receive()
+            nonlocal num_bytes, is_whole
+            try:
+                # After the body only a disconnect is waited for, as long as it takes.
+                async with asyncio.timeout(None if is_whole else config.stall_s):
+                    message = await receive()
+            except TimeoutError:
+                raise _stalled(num_bytes, config.stall_s) from None
+            is_whole = not message.get("more_body", False)
             num_bytes += len(message.get("body", b""))
             if num_bytes > limit:
                 await _drain(receive, message, limit)
@@ -114,6 +121,12 @@ async def _drain(receive: Receive, message: Message, limit: int) -> None:
     ):
         message = await receive()
         num_bytes += len(message.get("body", b""))
+
+
+def _stalled(num_bytes: int, stall_s: float) -> StalledError:
+    return StalledError(
+        f"nothing came for {stall_s:g} s after {num_bytes} bytes of the body", hint="send the request again"
+    )
 
 
 def _too_large(limit: int) -> BodyTooLargeError:

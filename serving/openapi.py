@@ -28,12 +28,13 @@ _NPZ = {"application/octet-stream": {"schema": {"type": "string", "format": "bin
 _ERRORS = {
     400: "the image cannot be decoded, or the body is not readable multipart",
     404: "no such inspection, or no such picture of it",
+    408: "the body stopped coming before it was whole",
     409: "the Idempotency-Key was used for another request",
     410: "the model version that made the inspection is not loaded",
     413: "the body or the picture is too large",
     415: "not an image in a format that is read, or not multipart/form-data",
     422: "a field or query parameter with a wrong value; the message names it",
-    503: "the queue is full; Retry-After says in how many seconds to try again",
+    503: "the queue is full, the turn did not come or the store is not there; Retry-After says when to retry",
     507: "the disk is full; nothing was stored",
 }
 
@@ -163,14 +164,14 @@ def _inspect() -> dict[str, Any]:
                 }
             },
         },
-        "responses": _responses(_json("InspectionReport"), [400, 409, 413, 415, 422, 503, 507]),
+        "responses": _responses(_json("InspectionReport"), [400, 408, 409, 413, 415, 422, 503, 507]),
     }
 
 
 def _list() -> dict[str, Any]:
     parameters = [
         _query("verdict", "only this verdict", ["PASS", "FAIL", "ERROR"], None),
-        _query("serial", "only boards with this serial", None, None),
+        _query("serial", "only this board: its attempts, newest first", None, None),
         _query("before", "only inspections older than this id", None, None),
         {
             "name": "limit",

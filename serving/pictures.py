@@ -13,14 +13,16 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from serving.errors import NotFoundError, StorageFullError
 
 DAY_PATTERN = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]"
 TEMPORARY_PREFIX = ".writing-"
+PRUNING = ".pruning"
 NUM_SWEPT_DAYS = 2
-"""Only the newest days hold orphans: a server that died wrote last on the newest day, or before midnight."""
+"""A server that died while adding did so on the newest day, or just before midnight."""
 
 NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
@@ -47,7 +49,7 @@ class PictureFiles:
         """Write files of one day; when this returns they are on disk, names included.
 
         Raises:
-            StorageFullError: no room; nothing half-written stays.
+            StorageFullError: nothing half-written stays.
         """
         folder = self.root / day
         try:
@@ -69,11 +71,48 @@ class PictureFiles:
         except FileNotFoundError as error:
             raise NotFoundError(f"the pictures of {day} were removed from this server") from error
 
-    def remove(self, day: str, name: str) -> None:
-        (self.root / day / name).unlink(missing_ok=True)
+    def remove(self, day: str, name: str) -> int:
+        """Remove a file of a day that may be gone already; returns its size in bytes."""
+        path = self.root / day / name
+        try:
+            num_bytes = path.stat().st_size
+            path.unlink()
+        except FileNotFoundError:
+            return 0
+        return num_bytes
 
-    def newest_days(self) -> list[str]:
-        return sorted(folder.name for folder in self.root.glob(DAY_PATTERN))[-NUM_SWEPT_DAYS:]
+    def size(self) -> int:
+        """Bytes of all pictures. Reads every folder: about a second per 100 000 files."""
+        return sum(sum(self.sizes(day).values()) for day in self.days())
+
+    def sizes(self, day: str) -> dict[str, int]:
+        """Bytes of each file of a day."""
+        try:
+            with os.scandir(self.root / day) as entries:
+                return {entry.name: entry.stat().st_size for entry in entries}
+        except FileNotFoundError:
+            return {}
+
+    def days(self) -> list[str]:
+        return sorted(folder.name for folder in self.root.glob(DAY_PATTERN))
+
+    def days_to_sweep(self) -> list[str]:
+        """Where a server that died may have left files without rows."""
+        return sorted({*self.days()[-NUM_SWEPT_DAYS:], *self.days_half_pruned()})
+
+    def days_half_pruned(self) -> list[str]:
+        """Days of which rows were removed and maybe not their files yet."""
+        return [day for day in self.days() if (self.root / day / PRUNING).exists()]
+
+    def begin_pruning(self, day: str) -> None:
+        """Note on the disk that files of this day are about to lose their rows."""
+        self.write_all(day, {PRUNING: b""})
+
+    def end_pruning(self, day: str) -> None:
+        """All files without a row are gone; with the last of all files the folder goes too."""
+        self.remove(day, PRUNING)
+        with suppress(OSError):
+            (self.root / day).rmdir()
 
     def sweep(self, day: str, known: Iterable[str]) -> int:
         """Remove the files of a day that nothing refers to. Only for a store that nobody else has open."""

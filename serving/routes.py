@@ -14,11 +14,11 @@ from starlette.routing import Route
 from inspect_vit.results import Verdict
 from serving.attention import PARAMETERS, read_ask
 from serving.errors import FieldError, NotFoundError
+from serving.ids import is_id
 from serving.metrics import metrics_page
 from serving.openapi import openapi_document
 from serving.roles import Actor
 from serving.schemas import InspectionPage, RenderedName, answer
-from serving.store import is_id
 from serving.uploads import check_label, open_form, read_upload
 from serving.wire import read_choice as _choice
 from serving.wire import read_limit

@@ -64,7 +64,7 @@ def prepare(
     Raises:
         ConfigError, CheckpointError: what would not work, and what to do.
     """
-    from inspect_vit.checkpoint import default_checkpoint, read_metadata
+    from inspect_vit.checkpoint import default_checkpoint, load_checkpoint
     from inspect_vit.inspector import resolve_device
     from serving.keys import has_keys
     from serving.store import Store
@@ -83,7 +83,7 @@ def prepare(
             f"without keys the service would be open to everyone who reaches {address}: leave --without-keys "
             "(INSPECT_VIT_KEYS=off) away, or listen on 127.0.0.1"
         )
-    read_metadata(chosen)
+    load_checkpoint(chosen)
     resolve_device(config.device)
     with closing(Store(config)) as store:
         notice = "" if has_keys(store.engine) else NO_KEY_YET

@@ -121,6 +121,9 @@ class StoredReport(Wire):
     serial: str | None
     recipe: str | None
     actor: str | None = Field(None, description="name of the key that posted it; null: posted without keys")
+    attempt: int | None = Field(
+        None, ge=1, description="1 for the first picture of a serial, 2 when the board comes back, ..."
+    )
     model: ModelRef
     reference: ReferenceReport | None
     intake: IntakeSummary

@@ -44,6 +44,8 @@ REQUEST_TIMEOUT_S = 600
 """The framework cuts a request off after this; the queue answers 503 long before."""
 
 SUPERVISOR_CHECK_S = 1.0
+STORE_RETRY_S = 5
+"""What a client is told to wait while the database or the disk is not there."""
 
 ANSWERS: dict[type[Exception], tuple[int, str]] = {
     ImageTooLargeError: (413, ImageTooLargeError.code),
@@ -53,6 +55,7 @@ ANSWERS: dict[type[Exception], tuple[int, str]] = {
     errors.UnauthorizedError: (401, "unauthorized"),
     errors.ForbiddenError: (403, "forbidden"),
     errors.NotFoundError: (404, "not_found"),
+    errors.StalledError: (408, "stalled"),
     errors.IdempotencyConflictError: (409, "idempotency_conflict"),
     errors.VersionGoneError: (410, "model_version_gone"),
     errors.BodyTooLargeError: (413, "body_too_large"),
@@ -62,7 +65,9 @@ ANSWERS: dict[type[Exception], tuple[int, str]] = {
     errors.ClientGoneError: (499, "client_gone"),
     ClientDisconnect: (499, "client_gone"),
     errors.BusyError: (503, "busy"),
+    errors.StoreUnavailableError: (503, "store_unavailable"),
     SQLAlchemyError: (503, "database_unavailable"),
+    OSError: (503, "store_unavailable"),
     errors.StorageFullError: (507, "storage_full"),
 }
 """Status and code of each error; the first class that fits counts."""
@@ -85,9 +90,11 @@ def error_response(error: Exception) -> Response:
         )
     if isinstance(error, errors.BusyError | errors.TooManyLoginsError):
         headers["retry-after"] = str(error.retry_after_s)
+    elif status == 503:
+        headers["retry-after"] = str(STORE_RETRY_S)
     if isinstance(error, errors.UnauthorizedError):
         headers["www-authenticate"] = 'Bearer realm="inspect-vit"'
-    if code == "internal_error" or isinstance(error, SQLAlchemyError):
+    if code == "internal_error" or isinstance(error, SQLAlchemyError | OSError):
         logger.error("a request failed", exc_info=error)
         message = "the request could not be answered; the server's log says why"
     body = ErrorReport(error=ErrorDetail(code=code, message=message, hint=hint))
@@ -194,7 +201,7 @@ class InspectionService:
         """True while the database answers; the model was loaded and warmed up before the port was served."""
         try:
             self.backend.store.check()
-        except SQLAlchemyError:
+        except (SQLAlchemyError, errors.StoreUnavailableError):
             logger.exception("the database does not answer")
             return False
         return True

@@ -2,26 +2,28 @@
 
 An inspection is added in one order: pictures on disk and synced, then its row committed, then the caller may
 answer. So a row always has its pictures, and a server killed in between leaves at most pictures without a
-row, which the next start sweeps away.
+row, which the next start sweeps away. Removing goes the other way round: rows, then pictures.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
-import secrets
 import time
-from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
+from pathlib import Path
 
-from sqlalchemy import select, text
-from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
+from sqlalchemy import func, select, text
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from sqlalchemy.orm import Session
 
+from serving.attempts import attempt_of, first_sender, lock_serial
 from serving.config import ServingConfig
-from serving.database import InspectionRow, make_engine, migrate
-from serving.errors import IdempotencyConflictError, NotFoundError, StoreError
+from serving.database import InspectionRow, is_disk_full, make_engine, migrate, sqlite_file
+from serving.errors import IdempotencyConflictError, NotFoundError, StoreError, StoreUnavailableError
+from serving.ids import IdClock, day_of, ids_of_day
+from serving.locking import shared, try_alone
 from serving.pictures import PictureFiles, no_room, sha256_hex
 from serving.schemas import StoredReport
 
@@ -57,15 +59,21 @@ class Store:
                 f"cannot write to the home folder {home}: {error.strerror}; set INSPECT_VIT_HOME"
             ) from error
         self.pictures = PictureFiles(home / "pictures", min_free_bytes=int(config.min_free_mb * 1e6))
-        self.engine = make_engine(config.sqlalchemy_url)
+        self.engine = make_engine(config.sqlalchemy_url, wait_s=config.database_wait_s)
+        self.writing_lock = home / ".writing"
+        """Shared by whoever adds, from the first file to the commit; held alone by whoever removes."""
         # Alone: migrate and sweep under the exclusive lock. Else: wait until whoever holds it has done so.
         # The shared lock is held until close(), so that a later server knows that this one may be writing.
-        alone = _lock_exclusively(self._lock)
+        alone = try_alone(self._lock)
         if not alone:
             fcntl.flock(self._lock, fcntl.LOCK_SH)
         try:
-            migrate(self.engine)
-            self.num_swept = self._sweep() if alone else 0
+            migrate(config.sqlalchemy_url)
+            self._database = sqlite_file(self.engine)
+            self._identity = None if self._database is None else _identity(self._database)
+            self.num_swept = sum(map(self.sweep_day, self.pictures.days_to_sweep())) if alone else 0
+            with self.engine.connect() as connection:
+                self._ids = IdClock(connection.scalar(select(func.max(InspectionRow.id))))
         except Exception:
             self.close()
             raise
@@ -75,8 +83,13 @@ class Store:
         self.engine.dispose()
         os.close(self._lock)
 
+    def new_id(self) -> tuple[str, datetime]:
+        """An id above all in the store, and the moment it was made."""
+        return self._ids.next()
+
     def check(self) -> None:
-        """Raises SQLAlchemyError when the database does not answer."""
+        """Raises SQLAlchemyError or StoreUnavailableError when the database does not answer or is gone."""
+        self._check_identity()
         with self.engine.connect() as connection:
             connection.execute(text("SELECT 1"))
 
@@ -97,43 +110,58 @@ class Store:
             the same key got in first, that one and False.
 
         Raises:
-            StorageFullError, IdempotencyConflictError: nothing was stored.
+            StorageFullError, StoreUnavailableError, IdempotencyConflictError: nothing was stored.
         """
-        started = time.perf_counter()
-        files = {sha256_hex(image): image, maps_name(report.id): maps}
-        if reference is not None:
-            files[sha256_hex(reference)] = reference
-        self.pictures.write_all(day_of(report.id), files)
-        spent_ms = round((time.perf_counter() - started) * 1000.0, 2)
-        report = report.model_copy(update={"timings_ms": {**report.timings_ms, "store": spent_ms}})
-        row = InspectionRow(
-            id=report.id,
-            verdict=report.verdict.value,
-            serial=report.serial,
-            recipe=report.recipe,
-            model_version=report.model.version,
-            image_sha256=sha256_hex(image),
-            reference_sha256=None if reference is None else sha256_hex(reference),
-            idempotency_key=idempotency_key,
-            request_sha256=request_sha256,
-            report=report.model_dump_json(),
-            actor=report.actor,
-        )
-        try:
-            with Session(self.engine, expire_on_commit=False) as session:
-                session.add(row)
-                session.commit()
-        except SQLAlchemyError as error:
-            # The posted pictures stay: another inspection of the same day may share them.
-            self.pictures.remove(day_of(report.id), maps_name(report.id))
-            if isinstance(error, IntegrityError) and idempotency_key is not None:
-                first = self.find_by_key(idempotency_key, request_sha256)
-                if first is not None:
-                    return first, False
-            if isinstance(error, OperationalError) and "full" in str(error.orig):
-                raise no_room(error) from error
-            raise
+        with shared(self.writing_lock):
+            started = time.perf_counter()
+            files = {sha256_hex(image): image, maps_name(report.id): maps}
+            if reference is not None:
+                files[sha256_hex(reference)] = reference
+            self.pictures.write_all(day_of(report.id), files)
+            spent_ms = round((time.perf_counter() - started) * 1000.0, 2)
+            report = report.model_copy(update={"timings_ms": {**report.timings_ms, "store": spent_ms}})
+            row = InspectionRow(
+                id=report.id,
+                verdict=report.verdict.value,
+                serial=report.serial,
+                recipe=report.recipe,
+                model_version=report.model.version,
+                image_sha256=sha256_hex(image),
+                reference_sha256=None if reference is None else sha256_hex(reference),
+                idempotency_key=idempotency_key,
+                request_sha256=request_sha256,
+                report=report.model_dump_json(exclude={"attempt"}),
+                actor=report.actor,
+            )
+            try:
+                self._commit(row)
+            except (SQLAlchemyError, StoreUnavailableError) as error:
+                # The posted pictures stay: another inspection of the same day may share them.
+                self.pictures.remove(day_of(report.id), maps_name(report.id))
+                if isinstance(error, IntegrityError) and idempotency_key is not None:
+                    first = self.find_by_key(idempotency_key, request_sha256)
+                    if first is not None:
+                        return first, False
+                if isinstance(error, SQLAlchemyError) and is_disk_full(error):
+                    raise no_room(error) from error
+                raise
         return _to_inspection(row), True
+
+    def _commit(self, row: InspectionRow) -> None:
+        self._check_identity()
+        with Session(self.engine, expire_on_commit=False) as session:
+            if row.serial is not None:
+                lock_serial(session, row.serial)
+                row.attempt = attempt_of(row.serial, row.image_sha256)
+            session.add(row)
+            session.flush()
+            session.refresh(row, ["attempt"])
+            session.commit()
+
+    def first_sender(self, image_sha256: str) -> tuple[str, str] | None:
+        """Id and serial of the first inspection of these picture bytes that has a serial, or None."""
+        with Session(self.engine) as session:
+            return first_sender(session, image_sha256)
 
     def get(self, inspection_id: str) -> StoredInspection:
         with Session(self.engine) as session:
@@ -196,54 +224,40 @@ class Store:
     def read_maps(self, inspection: StoredInspection) -> bytes:
         return self.pictures.read(inspection.day, maps_name(inspection.report.id))
 
-    def _sweep(self) -> int:
-        num_swept = 0
-        for day in self.pictures.newest_days():
-            query = select(InspectionRow.id, InspectionRow.image_sha256, InspectionRow.reference_sha256)
-            first, end = _ids_of_day(day)
-            with Session(self.engine) as session:
-                rows = session.execute(query.where(InspectionRow.id >= first, InspectionRow.id < end)).all()
-            known = {name for row in rows for name in (maps_name(row[0]), row[1], row[2]) if name}
-            num_swept += self.pictures.sweep(day, known)
-        return num_swept
+    def sweep_day(self, day: str) -> int:
+        """Remove the files of a day that no row names. Call it alone: no store open, or the writing lock."""
+        query = select(InspectionRow.id, InspectionRow.image_sha256, InspectionRow.reference_sha256)
+        first, end = ids_of_day(day)
+        with Session(self.engine) as session:
+            rows = session.execute(query.where(InspectionRow.id >= first, InspectionRow.id < end)).all()
+        known = {name for row in rows for name in (maps_name(row[0]), row[1], row[2]) if name}
+        return self.pictures.sweep(day, known)
 
-
-def new_id() -> tuple[str, datetime]:
-    """An id that sorts by time and cannot be guessed (80 random bits), and the moment it was made."""
-    now = datetime.now(UTC)
-    return f"{int(now.timestamp() * 1000):012x}{secrets.token_hex(10)}", now
-
-
-def is_id(text: str) -> bool:
-    """Whether a text has the form of an id: 32 lower-case hex digits."""
-    return len(text) == 32 and not set(text) - set("0123456789abcdef")
-
-
-def day_of(inspection_id: str) -> str:
-    """The UTC day of an id, as 2026-11-29."""
-    return datetime.fromtimestamp(int(inspection_id[:12], 16) / 1000, UTC).date().isoformat()
+    def _check_identity(self) -> None:
+        """A SQLite file that was moved away still takes rows that nobody would find again."""
+        if self._database is not None and _identity(self._database) != self._identity:
+            raise StoreUnavailableError(
+                f"the database {self._database} is no longer the file this server opened",
+                hint="put it back, or start the server again",
+            )
 
 
 def maps_name(inspection_id: str) -> str:
     return f"{inspection_id}.npz"
 
 
-def _ids_of_day(day: str) -> tuple[str, str]:
-    first_ms = int(datetime.fromisoformat(day).replace(tzinfo=UTC).timestamp() * 1000)
-    return f"{first_ms:012x}", f"{first_ms + 86_400_000:012x}"
-
-
 def _to_inspection(row: InspectionRow) -> StoredInspection:
     return StoredInspection(
-        report=StoredReport.model_validate_json(row.report),
+        report=StoredReport.model_validate_json(row.report).model_copy(update={"attempt": row.attempt}),
         image_sha256=row.image_sha256,
         reference_sha256=row.reference_sha256,
         request_sha256=row.request_sha256,
     )
 
 
-def _lock_exclusively(descriptor: int) -> bool:
-    with suppress(BlockingIOError):
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return True
-    return False
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

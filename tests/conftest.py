@@ -1,7 +1,8 @@
 """Fixtures shared by all tests.
 
 Tests on real data read it from the folder named by INSPECT_VIT_DATA (default: ../shared/data) and
-skip with a reason where it is absent. Under CI the only other reason to skip is a missing CUDA device.
+skip with a reason where it is absent. Under CI the only other reasons to skip are a missing CUDA device and a
+container that allows no mount namespace.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 PROJECT = Path(__file__).resolve().parents[1]
-ACCEPTED_SKIPS = ("INSPECT_VIT_DATA", "CUDA")
+ACCEPTED_SKIPS = ("INSPECT_VIT_DATA", "CUDA", "unshare")
 
 
 @pytest.fixture(scope="session")

@@ -23,7 +23,9 @@ SOURCES = {
     for package in PACKAGES
     for path in sorted((PROJECT / package).rglob("*.py"))
 }
-COMMANDS = tuple(f"inspect_vit.{name}" for name in ("cli", "cli_data", "cli_evaluate", "cli_keys"))
+COMMANDS = tuple(
+    f"inspect_vit.{name}" for name in ("cli", "cli_data", "cli_evaluate", "cli_keys", "cli_store")
+)
 LIBRARY = [name for name in SOURCES if name.split(".")[0] == "inspect_vit" and name not in COMMANDS]
 NETWORK = ["attention", "positions", "layers", "model", "heads"]
 LAYERS = [

@@ -21,6 +21,8 @@ from serving.keys import create_key
 from serving.roles import ANYONE, Role
 from serving.run import prepare, wait_until_ready
 from serving.store import Store
+from tests.serving.boards import Boards
+from tests.serving.postgres import Postgres, find_programs, private_cluster
 
 
 @dataclass
@@ -93,6 +95,29 @@ def start_server(tiny_checkpoint: Path) -> StartServer:
         return server
 
     return start
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    programs = find_programs()
+    if programs is None:
+        pytest.skip("PostgreSQL: no initdb on the PATH or below /usr/lib/postgresql")
+    with private_cluster(programs) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def boards() -> Boards:
+    return Boards()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def config(request: pytest.FixtureRequest, tmp_path: Path) -> ServingConfig:
+    """An empty home folder with either database. Locks are waited for half a second."""
+    url = ""
+    if request.param == "postgresql":
+        url = request.getfixturevalue("postgres").empty()
+    return ServingConfig(home=tmp_path / "home", database_url=url, min_free_mb=0.0, database_wait_s=0.5)
 
 
 @pytest.fixture(scope="session")

@@ -24,6 +24,11 @@ def test_every_setting_travels_through_the_environment() -> None:
         min_free_mb=1.0,
         keys="off",
         session_hours=8.0,
+        database_wait_s=2.5,
+        deadline_s=20.0,
+        stall_s=5.0,
+        keep_days=90.0,
+        keep_gb=500.0,
         samples=Path("/samples"),
     )
     assert set(to_environment(config)) == {

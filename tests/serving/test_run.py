@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from inspect_vit.cli import main
 from inspect_vit.errors import CheckpointError, ConfigError
 from serving.config import ServingConfig
 from serving.keys import create_key
@@ -68,6 +69,35 @@ def test_who_starts_a_server_without_any_key_is_told_how_to_make_one(
 def test_a_missing_checkpoint_is_named(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match=r"nowhere\.safetensors"):
         prepare(tmp_path / "nowhere.safetensors", environ={"INSPECT_VIT_HOME": str(tmp_path)})
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "text"])
+def test_a_damaged_checkpoint_ends_the_start_with_words(
+    tiny_checkpoint: Path,
+    tmp_path: Path,
+    damage: str,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As a user meets it: exit code 2 and one line, not a server that starts again and again."""
+    whole = tiny_checkpoint.read_bytes()
+    at = len(whole) - 1000
+    data = {
+        "cut": whole[:at],
+        "flipped": whole[:at] + bytes(byte ^ 0xFF for byte in whole[at : at + 2]) + whole[at + 2 :],
+        "empty": b"",
+        "text": b"not a checkpoint",
+    }
+    checkpoint = tmp_path / "damaged.safetensors"
+    checkpoint.write_bytes(data[damage])
+    monkeypatch.setenv("INSPECT_VIT_HOME", str(tmp_path / "home"))
+    with pytest.raises(SystemExit) as stopped:
+        main(["serve", "--checkpoint", str(checkpoint)])
+    assert stopped.value.code == 2
+    error = capfd.readouterr().err
+    assert error.startswith("error: ")
+    assert error.count("\n") == 1
+    assert "damaged.safetensors" in error
 
 
 def test_a_device_that_is_not_there_is_named(tiny_checkpoint: Path, tmp_path: Path) -> None:

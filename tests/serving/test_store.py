@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,71 +16,22 @@ import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
-from inspect_vit.results import Defect, InspectionResult, IntakeReport, Verdict
 from serving.archive import pack_maps, unpack_result
 from serving.config import ServingConfig
 from serving.database import Base
 from serving.errors import IdempotencyConflictError, NotFoundError, StorageFullError, StoreError
+from serving.ids import day_of
 from serving.pictures import PictureFiles, no_room
-from serving.schemas import StoredReport, make_report
-from serving.store import Store, day_of, new_id
-
-INTAKE = IntakeReport(format="PNG", mode="L", bit_depth=8, width=30, height=22)
-
-
-@pytest.fixture
-def result() -> InspectionResult:
-    rng = np.random.default_rng(0)
-    gates = rng.dirichlet((1.0, 1.0, 1.0), (6, 8)).astype(np.float32)
-    return InspectionResult(
-        verdict=Verdict.FAIL,
-        reasons=("1 x short",),
-        score=0.91,
-        defects=(Defect("short", 0.91, (1.5, 2.0, 9.25, 14.0), 48, {"4": 0.5, "16": 0.25, "32": 0.25}),),
-        defect_map=rng.random((2, 6, 8)).astype(np.float32),
-        gate_maps={level: gates[..., i] for i, level in enumerate(("4", "16", "32"))},
-        class_names=("open", "short"),
-        thresholds={"open": 0.3, "short": 0.4},
-        width=30,
-        height=22,
-        with_reference=True,
-        model_name="nano",
-        model_version="0123456789ab",
-        num_defects=0,
-    )
-
-
-@pytest.fixture
-def config(tmp_path: Path) -> ServingConfig:
-    return ServingConfig(home=tmp_path / "home", min_free_mb=0.0)
-
-
-def report_of(result: InspectionResult, *, serial: str | None = None) -> StoredReport:
-    inspection_id, created = new_id()
-    return make_report(
-        result,
-        INTAKE,
-        inspection_id=inspection_id,
-        created=created,
-        serial=serial,
-        recipe=None,
-        timings_ms={"inference": 12.345},
-    )
-
-
-def add(store: Store, report: StoredReport, *, key: str | None = None, digest: str = "d" * 64) -> bool:
-    _, is_new = store.add(
-        report, image=b"board", reference=b"golden", maps=b"maps", request_sha256=digest, idempotency_key=key
-    )
-    return is_new
+from serving.store import Store
 
 
 def names(config: ServingConfig) -> set[str]:
     return {path.name for path in (config.home_dir / "pictures").rglob("*") if path.is_file()}
 
 
-def test_maps_survive_packing_within_half_a_step_of_8_bits(result: InspectionResult) -> None:
-    restored = unpack_result(report_of(result), pack_maps(result))
+def test_maps_survive_packing_within_half_a_step_of_8_bits(boards: Any) -> None:
+    result = boards.result
+    restored = unpack_result(boards.report(), pack_maps(result))
     assert np.abs(restored.defect_map - result.defect_map).max() <= 0.5 / 255 + 1e-6
     for level, gate in result.gate_maps.items():
         assert np.abs(restored.gate_maps[level] - gate).max() <= 0.5 / 255 + 1e-6
@@ -87,9 +39,9 @@ def test_maps_survive_packing_within_half_a_step_of_8_bits(result: InspectionRes
         assert getattr(restored, field) == getattr(result, field)
 
 
-def test_what_was_added_is_read_by_the_next_server(config: ServingConfig, result: InspectionResult) -> None:
+def test_what_was_added_is_read_by_the_next_server(config: ServingConfig, boards: Any) -> None:
     store = Store(config)
-    report = report_of(result, serial="SN-1")
+    report = boards.report(serial="SN-1")
     stored, _ = store.add(
         report, image=b"board", reference=b"golden", maps=b"maps", request_sha256="d", idempotency_key=None
     )
@@ -98,7 +50,7 @@ def test_what_was_added_is_read_by_the_next_server(config: ServingConfig, result
     found = later.get(report.id)
     assert found == stored
     assert found.report.timings_ms["store"] > 0
-    assert found.report.model_copy(update={"timings_ms": report.timings_ms}) == report
+    assert found.report.model_copy(update={"timings_ms": report.timings_ms, "attempt": None}) == report
     assert later.read_image(found) == b"board"
     assert later.read_reference(found) == b"golden"
     assert later.read_maps(found) == b"maps"
@@ -106,22 +58,12 @@ def test_what_was_added_is_read_by_the_next_server(config: ServingConfig, result
     later.close()
 
 
-def test_ids_sort_by_time_and_name_their_day() -> None:
-    ids = [new_id() for _ in range(50)]
-    assert len({inspection_id for inspection_id, _ in ids}) == 50
-    assert [inspection_id[:12] for inspection_id, _ in ids] == sorted(i[:12] for i, _ in ids)
-    for inspection_id, created in ids:
-        assert day_of(inspection_id) == created.date().isoformat()
-
-
-def test_files_without_a_row_are_swept_at_the_next_start(
-    config: ServingConfig, result: InspectionResult
-) -> None:
+def test_files_without_a_row_are_swept_at_the_next_start(config: ServingConfig, boards: Any) -> None:
     store = Store(config)
-    report = report_of(result)
-    add(store, report)
+    report = boards.report()
+    boards.add(store, report)
     kept = names(config)
-    store.pictures.write_all(day_of(report.id), {"0" * 64: b"orphan", f"{new_id()[0]}.npz": b"orphan"})
+    store.pictures.write_all(day_of(report.id), {"0" * 64: b"orphan", f"{store.new_id()[0]}.npz": b"orphan"})
     store.close()
     later = Store(config)
     assert later.num_swept == 2
@@ -129,12 +71,10 @@ def test_files_without_a_row_are_swept_at_the_next_start(
     later.close()
 
 
-def test_a_second_server_never_sweeps_what_the_first_is_writing(
-    config: ServingConfig, result: InspectionResult
-) -> None:
+def test_a_second_server_never_sweeps_what_the_first_is_writing(config: ServingConfig, boards: Any) -> None:
     first = Store(config)
-    report = report_of(result)
-    add(first, report)
+    report = boards.report()
+    boards.add(first, report)
     first.pictures.write_all(day_of(report.id), {"0" * 64: b"written, its row is about to be committed"})
     second = Store(config)
     assert second.num_swept == 0
@@ -143,39 +83,37 @@ def test_a_second_server_never_sweeps_what_the_first_is_writing(
     first.close()
 
 
-def test_a_row_that_cannot_be_committed_leaves_no_maps(
-    config: ServingConfig, result: InspectionResult
-) -> None:
+def test_a_row_that_cannot_be_committed_leaves_no_maps(config: ServingConfig, boards: Any) -> None:
     store = Store(config)
-    report = report_of(result)
-    add(store, report)
+    report = boards.report()
+    boards.add(store, report)
     before = names(config)
     with store.engine.begin() as connection:
         connection.execute(sa.text("DROP TABLE inspections"))
-    with pytest.raises(sa.exc.OperationalError):
-        add(store, report_of(result))
+    with pytest.raises(sa.exc.DBAPIError):
+        boards.add(store, boards.report())
     assert names(config) == before
     store.close()
 
 
-def test_a_key_names_one_request(config: ServingConfig, result: InspectionResult) -> None:
+def test_a_key_names_one_request(config: ServingConfig, boards: Any) -> None:
     store = Store(config)
-    first = report_of(result)
-    assert add(store, first, key="k", digest="a")
+    first = boards.report()
+    assert boards.add(store, first, key="k", digest="a")
     before = names(config)
-    assert not add(store, report_of(result), key="k", digest="a"), "the first answer stands"
+    assert not boards.add(store, boards.report(), key="k", digest="a"), "the first answer stands"
     assert names(config) == before
     with pytest.raises(IdempotencyConflictError, match=first.id):
-        add(store, report_of(result), key="k", digest="b")
+        boards.add(store, boards.report(), key="k", digest="b")
     assert store.find_by_key("unknown", "a") is None
     store.close()
 
 
-def test_pages_filter_and_continue(config: ServingConfig, result: InspectionResult) -> None:
+def test_pages_filter_and_continue(config: ServingConfig, boards: Any) -> None:
     store = Store(config)
-    reports = [report_of(result, serial=f"SN-{number % 2}") for number in range(6)]
+    reports = [boards.report(serial=f"SN-{number % 2}") for number in range(6)]
     for report in reports:
-        add(store, report)
+        boards.add(store, report)
     newest_first = sorted((report.id for report in reports), reverse=True)
     assert [item.report.id for item in store.page(limit=4)] == newest_first[:4]
     assert [item.report.id for item in store.page(limit=9, before=newest_first[3])] == newest_first[4:]
@@ -184,12 +122,10 @@ def test_pages_filter_and_continue(config: ServingConfig, result: InspectionResu
     store.close()
 
 
-def test_pictures_of_a_removed_day_are_reported_as_removed(
-    config: ServingConfig, result: InspectionResult
-) -> None:
+def test_pictures_of_a_removed_day_are_reported_as_removed(config: ServingConfig, boards: Any) -> None:
     store = Store(config)
-    report = report_of(result)
-    add(store, report)
+    report = boards.report()
+    boards.add(store, report)
     shutil.rmtree(config.home_dir / "pictures" / day_of(report.id))
     with pytest.raises(NotFoundError, match=day_of(report.id)):
         store.read_image(store.get(report.id))
@@ -203,8 +139,8 @@ def test_the_migrations_make_the_tables_that_the_code_declares(config: ServingCo
     store.close()
 
 
-def test_sqlite_waits_for_the_disk_and_for_others(config: ServingConfig) -> None:
-    store = Store(config)
+def test_sqlite_waits_for_the_disk_and_for_others(tmp_path: Path) -> None:
+    store = Store(ServingConfig(home=tmp_path, database_wait_s=10.0))
     with store.engine.connect() as connection:
         found = {
             pragma: connection.execute(sa.text(f"PRAGMA {pragma}")).scalar()

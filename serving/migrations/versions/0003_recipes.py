@@ -16,8 +16,8 @@ def upgrade() -> None:
         "recipes",
         sa.Column("name", sa.String(200), primary_key=True),
         sa.Column("revision", sa.Integer(), primary_key=True),
-        sa.Column("created", sa.String(40), nullable=False),
-        sa.Column("actor", sa.String(200), nullable=False),
+        sa.Column("created", sa.String(29), nullable=False),
+        sa.Column("actor", sa.String(100), nullable=False),
         sa.Column("is_deleted", sa.Boolean(), nullable=False),
         sa.Column("recipe", sa.Text(), nullable=False),
         sa.Column("reference_files", sa.Text(), nullable=False),
@@ -26,5 +26,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    op.drop_column("inspections", "recipe_revision")
+    with op.batch_alter_table("inspections") as table:
+        table.drop_column("recipe_revision")
     op.drop_table("recipes")
