@@ -69,7 +69,13 @@ def pair_references(
 
 
 def inspect_files(
-    inspector: Inspector, pairs: Sequence[Pair], *, out: Path, min_score: float | None = None
+    inspector: Inspector,
+    pairs: Sequence[Pair],
+    *,
+    out: Path,
+    min_score: float | None = None,
+    recipe: str | None = None,
+    camera: str | None = None,
 ) -> Iterator[Answer]:
     """Inspect boards one by one and write NAME.json and NAME_overlay, _defect_map, _gate, _sheet.png to out.
 
@@ -92,7 +98,14 @@ def inspect_files(
                 golden, golden_intake = _read_shared(pair.reference, shared)
                 intake = with_reference_faults(intake, golden_intake)
                 links["reference"] = str(pair.reference)
-            result = inspector.inspect(image, reference=golden, min_score=min_score, intake=intake)
+            result = inspector.inspect(
+                image,
+                reference=golden,
+                min_score=min_score,
+                intake=intake,
+                recipe=recipe,
+                camera=camera,
+            )
             attention = inspector.attention(image, reference=golden)
         except ImageError as error:
             model = inspector.metadata

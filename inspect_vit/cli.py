@@ -14,8 +14,15 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from inspect_vit import cli_data, cli_doctor, cli_evaluate
-from inspect_vit.console import defect_table, model_tables, say, stdout, verdict_table
+from inspect_vit import cli_calibrate, cli_data, cli_doctor, cli_evaluate
+from inspect_vit.console import (
+    calibration_remark,
+    defect_table,
+    model_tables,
+    say,
+    stdout,
+    verdict_table,
+)
 from inspect_vit.errors import ConfigError, InspectionError
 
 EXIT_CODES = {"PASS": 0, "FAIL": 1, "ERROR": 3}
@@ -31,6 +38,7 @@ app = typer.Typer(
 
 app.add_typer(cli_data.app, name="data")
 app.command()(cli_evaluate.evaluate)
+app.command()(cli_calibrate.calibrate)
 app.command()(cli_doctor.doctor)
 
 CheckpointOption = Annotated[
@@ -39,6 +47,14 @@ CheckpointOption = Annotated[
 ]
 DeviceOption = Annotated[
     str, typer.Option(help="Where the model runs: auto (CUDA if there is one, else CPU), cpu, cuda, cuda:N.")
+]
+CalibrationOption = Annotated[
+    Path | None,
+    typer.Option(help="File of inspect-vit calibrate: thresholds and claims. Default: the checkpoint's."),
+]
+CameraOption = Annotated[
+    str | None,
+    typer.Option(help="Camera and lighting of the pictures, as the calibration names it. Default: none."),
 ]
 
 
@@ -69,6 +85,11 @@ def inspect(
             help="List defects from this score (0 to 1) on; the verdict stays. Default: the thresholds.",
         ),
     ] = None,
+    calibration: CalibrationOption = None,
+    recipe: Annotated[
+        str | None, typer.Option(help="Recipe of the boards, as the calibration names it. Default: none.")
+    ] = None,
+    camera: CameraOption = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON report per line instead of a table.")
     ] = False,
@@ -83,9 +104,9 @@ def inspect(
     pairs = pair_references(images, reference=reference, references=references)
     if reference is not None and not reference.is_file():
         raise ConfigError(f"no reference picture {reference}")
-    inspector = Inspector(checkpoint or default_checkpoint(), device=device)
+    inspector = Inspector(checkpoint or default_checkpoint(), device=device, calibration=calibration)
     say(f"model {inspector.metadata.name} {inspector.metadata.version} on {inspector.device}")
-    answers = inspect_files(inspector, pairs, out=out, min_score=min_score)
+    answers = inspect_files(inspector, pairs, out=out, min_score=min_score, recipe=recipe, camera=camera)
     if len(pairs) > 1:
         answers = track(answers, total=len(pairs), label="inspecting")
     reports: list[dict[str, Any]] = []
@@ -100,6 +121,8 @@ def inspect(
         console.print(verdict_table(reports))
         if len(reports) == 1 and reports[0]["defects"]:
             console.print(defect_table(reports[0]))
+    if remark := calibration_remark(reports):
+        say(remark)
     count = "1 file" if len(written) == 1 else f"{len(written)} files"
     say(f"wrote {count} to {out}{os.sep}: {_name_some(written)}")
     raise typer.Exit(max(EXIT_CODES[report["verdict"]] for report in reports))
@@ -112,6 +135,8 @@ def serve(
         str, typer.Option(help="IP address to listen on; 0.0.0.0 opens the service to the network.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="TCP port to listen on.")] = 3000,
+    calibration: CalibrationOption = None,
+    camera: CameraOption = None,
     sample: Annotated[
         Path | None,
         typer.Option(
@@ -124,8 +149,10 @@ def serve(
     from serving import run
 
     if sample is None:
-        run.serve(checkpoint, host=host, port=port)
-    raise typer.Exit(_serve_with_sample(checkpoint, host, port, sample))
+        run.serve(checkpoint, host=host, port=port, calibration=calibration, camera=camera)
+    raise typer.Exit(
+        _serve_with_sample(sample, checkpoint, host=host, port=port, calibration=calibration, camera=camera)
+    )
 
 
 @app.command()
@@ -208,14 +235,17 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     sys.exit(EXIT_USAGE)
 
 
-def _serve_with_sample(checkpoint: Path | None, host: str, port: int, folder: Path) -> int:
-    """Start the server as a child, inspect a sample on it, and stay until it ends; returns its exit code."""
+def _serve_with_sample(folder: Path, checkpoint: Path | None, **settings: Any) -> int:
+    """Start the server as a child, inspect a sample on it, and stay until it ends; returns its exit code.
+
+    settings: as `prepare` takes them.
+    """
     from serving.config import from_environment
     from serving.run import prepare, stop, wait_until_ready
     from serving.sample import find_sample, inspect_sample
 
     find_sample(folder)
-    server = prepare(checkpoint, host=host, port=port, samples=folder)
+    server = prepare(checkpoint, samples=folder, **settings)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda received, _: sys.exit(128 + received))
     # A job that a shell started in the background ignores SIGINT; whoever sends it one means it.

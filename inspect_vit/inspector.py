@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from inspect_vit.calibration import Calibration, load_calibration, thresholds_in_force
 from inspect_vit.checkpoint import ReferenceMode, load_checkpoint
 from inspect_vit.config import AttentionBackend
 from inspect_vit.errors import ConfigError, ImageError, ImageTooLargeError
@@ -37,9 +38,20 @@ class Inspector:
     """Owns a model and its device. Not thread-safe: use one per thread."""
 
     def __init__(
-        self, checkpoint: str | Path, *, device: str = "auto", attention_backend: AttentionBackend = "auto"
+        self,
+        checkpoint: str | Path,
+        *,
+        device: str = "auto",
+        attention_backend: AttentionBackend = "auto",
+        calibration: Calibration | str | Path | None = None,
     ) -> None:
-        """Load a checkpoint; `device` is auto (CUDA where there is one, else CPU), cpu, cuda or cuda:N."""
+        """Load a checkpoint; `device` is auto (CUDA where there is one, else CPU), cpu, cuda or cuda:N.
+
+        calibration: gives the thresholds and what they promise; the checkpoint's own promise nothing.
+        """
+        if isinstance(calibration, str | Path):
+            calibration = load_calibration(calibration)
+        self.calibration = calibration
         self.device = resolve_device(device)
         self.model: HierarchicalViT
         self.model, self.metadata = load_checkpoint(
@@ -54,6 +66,9 @@ class Inspector:
         reference: NDArray[np.uint8] | None = None,
         min_score: float | None = None,
         intake: IntakeReport | None = None,
+        calibration: Calibration | None = None,
+        recipe: str | None = None,
+        camera: str | None = None,
     ) -> InspectionResult:
         """Inspect one board.
 
@@ -62,6 +77,8 @@ class Inspector:
             reference: picture of a good board, same size, aligned; None inspects without.
             min_score: list calls from this score up instead of from the thresholds; the verdict is the same.
             intake: what reading the picture found; its errors make the verdict ERROR.
+            calibration: for this board, instead of the inspector's.
+            recipe, camera: the calibration's claims are void unless they are those it was made for.
 
         Raises:
             ImageError: not a picture of that form, or a reference of another size.
@@ -72,7 +89,14 @@ class Inspector:
         height, width = image.shape[:2]
         after_model = time.perf_counter()
         mode: ReferenceMode = "without_reference" if reference is None else "with_reference"
-        thresholds = self.metadata.thresholds[mode]
+        thresholds, promise = thresholds_in_force(
+            calibration or self.calibration,
+            self.metadata.thresholds[mode],
+            model_version=self.metadata.version,
+            mode=mode,
+            recipe=recipe,
+            camera=camera,
+        )
         names = self.metadata.model.class_names
         rows, columns = math.ceil(height / 4), math.ceil(width / 4)
         shares = output.gate_shares[0, :, :rows, :columns].float().cpu().numpy()
@@ -101,13 +125,14 @@ class Inspector:
             defect_map=defect_map,
             gate_maps=dict(zip(LEVEL_NAMES, shares, strict=True)),
             class_names=names,
-            thresholds=dict(thresholds),
+            thresholds=thresholds,
             width=width,
             height=height,
             with_reference=reference is not None,
             model_name=self.metadata.name,
             model_version=self.metadata.version,
             timings_ms={"model": 1e3 * (after_model - start), "calls": 1e3 * (finish - after_model)},
+            calibration=promise,
         )
 
     def attention(

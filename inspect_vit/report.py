@@ -36,6 +36,7 @@ def inspection_report(
         "image": {"width": result.width, "height": result.height},
         "model": {"name": result.model_name, "version": result.model_version},
         "reference": {"residual_px": None, "shift_px": None} if result.with_reference else None,
+        "calibration": result.calibration.model_dump(mode="json") if result.calibration else None,
         "intake": {
             "format": intake.format,
             "mode": intake.mode,
@@ -65,6 +66,7 @@ def refused_report(
         "image": None,
         "model": {"name": model_name, "version": model_version},
         "reference": None,
+        "calibration": None,
         "intake": None,
         "timings_ms": {},
         "links": dict(links),

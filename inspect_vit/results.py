@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from inspect_vit.calibration import CalibrationReport
 from inspect_vit.errors import ConfigError
 from inspect_vit.shapes import Shape
 
@@ -87,6 +88,8 @@ class InspectionResult:
     model_name: str
     model_version: str
     timings_ms: dict[str, float] = field(default_factory=dict)
+    calibration: CalibrationReport | None = None
+    """What the thresholds promise on this board; None where they were never calibrated."""
 
 
 @dataclass(frozen=True)

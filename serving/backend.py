@@ -80,7 +80,11 @@ class Backend:
     ) -> tuple[StoredInspection, bool]:
         self.store.pictures.check_room()
         inspected = await self.engine.inspect(
-            upload.image, upload.reference, min_score=upload.options.min_score, client_gone=client_gone
+            upload.image,
+            upload.reference,
+            min_score=upload.options.min_score,
+            recipe=upload.recipe,
+            client_gone=client_gone,
         )
         inspection_id, created = new_id()
         report = make_report(

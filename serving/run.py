@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from inspect_vit.allocator import KEEP_FREED_MEMORY
+from inspect_vit.calibration import load_calibration
 from inspect_vit.errors import ConfigError
 from serving.config import ServingConfig, from_environment, to_environment
 
@@ -44,6 +45,8 @@ def prepare(
     host: str = DEFAULT_HOST,
     port: int = DEFAULT_PORT,
     samples: str | Path | None = None,
+    calibration: str | Path | None = None,
+    camera: str | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> ServerCommand:
     """Check settings, checkpoint, device, home folder, database, address and port.
@@ -63,9 +66,13 @@ def prepare(
     update: dict[str, object] = {"home": config.home_dir, "checkpoint": chosen}
     if samples is not None:
         update["samples"] = Path(samples).expanduser().absolute()
+    if named := calibration or config.calibration:
+        update["calibration"] = Path(named).expanduser().absolute()
+    if camera is not None:
+        update["camera"] = camera
     config = ServingConfig(**{**config.model_dump(), **update})
     address = _address(host)
-    read_metadata(chosen)
+    _check_calibration(config.calibration, read_metadata(chosen).version)
     resolve_device(config.device)
     Store(config).close()
     _check_port(address, port)
@@ -94,9 +101,13 @@ def serve(
     host: str = DEFAULT_HOST,
     port: int = DEFAULT_PORT,
     samples: str | Path | None = None,
+    calibration: str | Path | None = None,
+    camera: str | None = None,
 ) -> NoReturn:
     """Become the server; Ctrl-C or SIGTERM ends it. Raises what `prepare` raises."""
-    server = prepare(checkpoint, host=host, port=port, samples=samples)
+    server = prepare(
+        checkpoint, host=host, port=port, samples=samples, calibration=calibration, camera=camera
+    )
     print(f"QA station: {server.url}/station", file=sys.stderr, flush=True)
     os.execve(server.argv[0], server.argv, server.environ)
 
@@ -130,6 +141,19 @@ def stop(process: subprocess.Popen[bytes], *, timeout_s: float = STOP_TIMEOUT_S)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+
+
+def _check_calibration(path: Path | None, model_version: str) -> None:
+    """Raises ConfigError for a file that is none; one of another model is void, which is said and served."""
+    if path is None:
+        return
+    made_for = load_calibration(path).model_version
+    if made_for != model_version:
+        print(
+            f"calibration {path} is void: it is for model version {made_for}, {model_version} is served",
+            file=sys.stderr,
+            flush=True,
+        )
 
 
 def _address(host: str) -> str:

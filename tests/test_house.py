@@ -23,7 +23,7 @@ SOURCES = {
     for package in PACKAGES
     for path in sorted((PROJECT / package).rglob("*.py"))
 }
-COMMANDS = ("inspect_vit.cli", "inspect_vit.cli_data", "inspect_vit.cli_evaluate")
+COMMANDS = tuple(f"inspect_vit.cli{part}" for part in ("", "_calibrate", "_data", "_evaluate"))
 LIBRARY = [name for name in SOURCES if name.split(".")[0] == "inspect_vit" and name not in COMMANDS]
 NETWORK = ["attention", "positions", "layers", "model", "heads"]
 LAYERS = [

@@ -23,6 +23,8 @@ def test_every_setting_travels_through_the_environment() -> None:
         queue_size=7,
         min_free_mb=1.0,
         samples=Path("/samples"),
+        calibration=Path("/calibration.json"),
+        camera="line 3, ring light",
     )
     assert set(to_environment(config)) == {
         f"INSPECT_VIT_{name.upper()}" for name in ServingConfig.model_fields
