@@ -70,7 +70,13 @@ def pair_references(
 
 
 def inspect_files(
-    inspector: Inspector, pairs: Sequence[Pair], *, out: Path, min_score: float | None = None
+    inspector: Inspector,
+    pairs: Sequence[Pair],
+    *,
+    out: Path,
+    min_score: float | None = None,
+    recipe: str | None = None,
+    camera: str | None = None,
 ) -> Iterator[Answer]:
     """Inspect boards one by one and write NAME.json and NAME_overlay, _defect_map, _gate, _sheet.png to out.
 
@@ -95,7 +101,9 @@ def inspect_files(
                 links["reference"] = str(pair.reference)
                 laid = lay_under(image, good)
                 golden = laid.picture
-            result = inspector.inspect(image, reference=laid, min_score=min_score, intake=intake)
+            result = inspector.inspect(
+                image, reference=laid, min_score=min_score, intake=intake, recipe=recipe, camera=camera
+            )
             attention = inspector.attention(image, reference=laid)
         except ImageError as error:
             model = inspector.metadata

@@ -14,8 +14,15 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from inspect_vit import cli_data, cli_doctor, cli_evaluate, cli_keys, cli_store
-from inspect_vit.console import defect_table, model_tables, say, stdout, verdict_table
+from inspect_vit import cli_calibrate, cli_data, cli_doctor, cli_evaluate, cli_keys, cli_store
+from inspect_vit.console import (
+    calibration_remark,
+    defect_table,
+    model_tables,
+    say,
+    stdout,
+    verdict_table,
+)
 from inspect_vit.errors import ConfigError, InspectionError
 
 EXIT_CODES = {"PASS": 0, "FAIL": 1, "ERROR": 3}
@@ -33,6 +40,7 @@ app.add_typer(cli_data.app, name="data")
 app.add_typer(cli_keys.app, name="keys")
 app.command()(cli_keys.audit)
 app.command()(cli_evaluate.evaluate)
+app.command()(cli_calibrate.calibrate)
 app.command()(cli_doctor.doctor)
 app.command()(cli_store.prune)
 app.command()(cli_store.backup)
@@ -44,6 +52,14 @@ CheckpointOption = Annotated[
 ]
 DeviceOption = Annotated[
     str, typer.Option(help="Where the model runs: auto (CUDA if there is one, else CPU), cpu, cuda, cuda:N.")
+]
+CalibrationOption = Annotated[
+    Path | None,
+    typer.Option(help="File of inspect-vit calibrate: thresholds and claims. Default: the checkpoint's."),
+]
+CameraOption = Annotated[
+    str | None,
+    typer.Option(help="Camera and lighting of the pictures, as the calibration names it. Default: none."),
 ]
 
 
@@ -74,6 +90,11 @@ def inspect(
             help="List defects from this score (0 to 1) on; the verdict stays. Default: the thresholds.",
         ),
     ] = None,
+    calibration: CalibrationOption = None,
+    recipe: Annotated[
+        str | None, typer.Option(help="Recipe of the boards, as the calibration names it. Default: none.")
+    ] = None,
+    camera: CameraOption = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON report per line instead of a table.")
     ] = False,
@@ -88,9 +109,9 @@ def inspect(
     pairs = pair_references(images, reference=reference, references=references)
     if reference is not None and not reference.is_file():
         raise ConfigError(f"no reference picture {reference}")
-    inspector = Inspector(checkpoint or default_checkpoint(), device=device)
+    inspector = Inspector(checkpoint or default_checkpoint(), device=device, calibration=calibration)
     say(f"model {inspector.metadata.name} {inspector.metadata.version} on {inspector.device}")
-    answers = inspect_files(inspector, pairs, out=out, min_score=min_score)
+    answers = inspect_files(inspector, pairs, out=out, min_score=min_score, recipe=recipe, camera=camera)
     if len(pairs) > 1:
         answers = track(answers, total=len(pairs), label="inspecting")
     reports: list[dict[str, Any]] = []
@@ -105,6 +126,8 @@ def inspect(
         console.print(verdict_table(reports))
         if len(reports) == 1 and reports[0]["defects"]:
             console.print(defect_table(reports[0]))
+    if remark := calibration_remark(reports):
+        say(remark)
     count = "1 file" if len(written) == 1 else f"{len(written)} files"
     say(f"wrote {count} to {out}{os.sep}: {_name_some(written)}")
     raise typer.Exit(max(EXIT_CODES[report["verdict"]] for report in reports))
@@ -117,6 +140,8 @@ def serve(
         str, typer.Option(help="IP address to listen on; 0.0.0.0 opens the service to the network.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="TCP port to listen on.")] = 3000,
+    calibration: CalibrationOption = None,
+    camera: CameraOption = None,
     sample: Annotated[
         Path | None,
         typer.Option(
@@ -136,8 +161,25 @@ def serve(
     from serving import run
 
     if sample is None:
-        run.serve(checkpoint, host=host, port=port, without_keys=without_keys)
-    raise typer.Exit(_serve_with_sample(checkpoint, host, port, sample, without_keys))
+        run.serve(
+            checkpoint,
+            host=host,
+            port=port,
+            without_keys=without_keys,
+            calibration=calibration,
+            camera=camera,
+        )
+    raise typer.Exit(
+        _serve_with_sample(
+            sample,
+            checkpoint,
+            host=host,
+            port=port,
+            without_keys=without_keys,
+            calibration=calibration,
+            camera=camera,
+        )
+    )
 
 
 @app.command()
@@ -220,16 +262,17 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     sys.exit(EXIT_USAGE)
 
 
-def _serve_with_sample(
-    checkpoint: Path | None, host: str, port: int, folder: Path, without_keys: bool
-) -> int:
-    """Start the server as a child, inspect a sample on it, and stay until it ends; returns its exit code."""
+def _serve_with_sample(folder: Path, checkpoint: Path | None, **settings: Any) -> int:
+    """Start the server as a child, inspect a sample on it, and stay until it ends; returns its exit code.
+
+    settings: as `prepare` takes them.
+    """
     from serving.config import from_environment
     from serving.run import prepare, stop, wait_until_ready
     from serving.sample import find_sample, inspect_sample
 
     find_sample(folder)
-    server = prepare(checkpoint, host=host, port=port, samples=folder, without_keys=without_keys)
+    server = prepare(checkpoint, samples=folder, **settings)
     if server.environ.get("INSPECT_VIT_KEYS") != "off":
         raise ConfigError(
             "--sample posts a board as a first visitor would, without a key: add --without-keys, or leave "

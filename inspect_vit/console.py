@@ -9,6 +9,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from inspect_vit.calibration import Calibration
+
 VERDICT_STYLES = {"PASS": "bold green", "FAIL": "bold red", "ERROR": "bold yellow"}
 PLAIN_WIDTH = 120
 """Columns of a table that goes to a file or a pipe."""
@@ -91,3 +93,49 @@ def model_tables(info: Mapping[str, Any]) -> list[Table]:
             )
         tables.append(figures)
     return tables
+
+
+def calibration_tables(calibration: Calibration) -> list[Table]:
+    """The claims, and what the thresholds do for each class and for all together."""
+    claims = Table("kept", "claim", title="claims", show_lines=len(calibration.claims) > 1)
+    for claim in calibration.claims:
+        claims.add_row("[bold green]yes[/]" if claim.kept else "[bold red]no[/]", claim.words)
+    figures = Table(
+        "class",
+        "threshold",
+        "checkpoint's own",
+        "defects missed",
+        "boards missed",
+        "bound",
+        title=f"{calibration.num_boards} boards, {calibration.num_pictures} pictures of {calibration.data}",
+        caption=f"a board is missed when any such defect on it is; found by a call of {calibration.found_by}",
+    )
+    for row in calibration.classes:
+        limits = (row.threshold, row.own_threshold)
+        figures.add_row(
+            "all" if row.label is None else row.label,
+            *("" if limit is None else f"{limit:.3f}" for limit in limits),
+            f"{row.defects_missed} of {row.num_defects}",
+            f"{row.boards_missed} of {row.num_boards}",
+            "-" if row.bound is None else f"{row.bound:.1%}",
+        )
+    false = calibration.false_calls
+    calls = Table(show_header=False)
+    calls.add_row("false calls per board", f"{false.per_board:.3f} ({false.num_calls} on {false.num_boards})")
+    calls.add_row("at the checkpoint's own thresholds", f"{false.per_board_own:.3f}")
+    calls.add_row("boards with a false call", f"{false.boards_with} of {false.num_boards}")
+    calls.add_row("all kept claims together", f"{calibration.joint_confidence:.1%} sure")
+    return [claims, figures, calls]
+
+
+def calibration_remark(reports: Sequence[Mapping[str, Any]]) -> str | None:
+    """What the calibration says of the boards just inspected; None where there is none."""
+    stated = [report["calibration"] for report in reports if report["calibration"]]
+    if not stated:
+        return None
+    void = [one for one in stated if not one["valid"]]
+    if void:
+        boards = "" if len(void) == len(reports) else f" for {len(void)} of {len(reports)} boards"
+        return f"calibration VOID{boards}: {'; '.join(void[0]['void_because'])}"
+    claims = [claim["words"] for claim in stated[0]["claims"]]
+    return "\n".join(f"calibration of {stated[0]['date']}: {words}" for words in claims)

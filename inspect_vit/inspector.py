@@ -6,6 +6,7 @@ Shape letters: H, W pixels of the picture, h, w = ceil(H / 4), ceil(W / 4) cells
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from inspect_vit.alignment import LaidReference, lay_under
+from inspect_vit.calibration import Calibration, load_calibration, thresholds_in_force
 from inspect_vit.cells import CELL_PX, cells_of
 from inspect_vit.checkpoint import ReferenceMode, load_checkpoint
 from inspect_vit.config import AttentionBackend
@@ -43,6 +45,7 @@ class Inspector:
         device: str = "auto",
         attention_backend: AttentionBackend = "auto",
         tile_px: int | None = None,
+        calibration: Calibration | str | Path | None = None,
     ) -> None:
         """Load a checkpoint.
 
@@ -50,7 +53,11 @@ class Inspector:
             device: auto (CUDA where there is one, else CPU), cpu, cuda or cuda:N.
             tile_px: longest side inspected in one piece, a multiple of the model's size; default 1280.
                 Larger boards are cut into tiles of up to that side (`tiling`).
+            calibration: gives the thresholds and what they promise; the checkpoint's own promise nothing.
         """
+        if isinstance(calibration, str | Path):
+            calibration = load_calibration(calibration)
+        self.calibration = calibration
         self.device = resolve_device(device)
         self.model: HierarchicalViT
         self.model, self.metadata = load_checkpoint(
@@ -68,6 +75,10 @@ class Inspector:
         intake: IntakeReport | None = None,
         ignore: NDArray[np.bool_] | None = None,
         unseen: NDArray[np.bool_] | None = None,
+        min_size_px: Mapping[str, float] | None = None,
+        calibration: Calibration | None = None,
+        recipe: str | None = None,
+        camera: str | None = None,
     ) -> InspectionResult:
         """Inspect one board.
 
@@ -81,6 +92,9 @@ class Inspector:
                 defect, and they need not be covered.
             unseen: (h, w) cells that show no board or have no reference to be compared with; the verdict is
                 ERROR where one of them is not ignored. `coverage.any_cells` makes it from pixels.
+            min_size_px: by class; a call whose longest side on the defect map is shorter is no defect.
+            calibration: for this board, instead of the inspector's.
+            recipe, camera: the calibration's claims are void unless they are those it was made for.
 
         Raises:
             ConfigError: a mask of another shape.
@@ -96,7 +110,14 @@ class Inspector:
         for name, mask in (("ignore", ignore), ("unseen", unseen)):
             check_mask(mask, cells_of(height, width), name)
         mode: ReferenceMode = "without_reference" if reference is None else "with_reference"
-        thresholds = self.metadata.thresholds[mode]
+        thresholds, promise = thresholds_in_force(
+            calibration or self.calibration,
+            self.metadata.thresholds[mode],
+            model_version=self.metadata.version,
+            mode=mode,
+            recipe=recipe,
+            camera=camera,
+        )
         names = self.metadata.model.class_names
         limits = np.array([thresholds[name] for name in names])
         sure = float(limits.min())
@@ -118,6 +139,8 @@ class Inspector:
             sure_score=sure,
             ignore=ignore,
         )
+        if min_size_px:
+            found = found.of_size([min_size_px.get(name, 0.0) for name in names])
         is_failing = found.scores.astype(np.float64) >= limits[found.labels]
         is_listed = is_failing if min_score is None else found.scores.astype(np.float64) >= min_score
         defects = list_defects(found, np.flatnonzero(is_listed)[:MAX_LISTED], names=names, levels=LEVEL_NAMES)
@@ -143,7 +166,7 @@ class Inspector:
             defect_map=found.defect_map,
             gate_maps=dict(zip(LEVEL_NAMES, found.gate_shares, strict=True)),
             class_names=names,
-            thresholds=dict(thresholds),
+            thresholds=thresholds,
             width=width,
             height=height,
             with_reference=reference is not None,
@@ -155,6 +178,7 @@ class Inspector:
                 "calls": 1e3 * (finish - after_alignment - model_s),
             },
             alignment=None if laid is None else laid.alignment,
+            calibration=promise,
         )
 
     def attention(

@@ -8,11 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inspect_vit.cells import CELL_PX, box_cells
-from inspect_vit.findings import MAX_LISTED, Findings
+from inspect_vit.findings import MAP_THRESHOLD, MAX_LISTED, Findings
 from inspect_vit.results import Defect
-
-MAP_THRESHOLD = 0.5
-"""A defect-map cell at or above this belongs to the defect; each has at least the cell it was found in."""
 
 
 def list_defects(

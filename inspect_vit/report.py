@@ -39,6 +39,7 @@ def inspection_report(
         "image": {"width": result.width, "height": result.height},
         "model": {"name": result.model_name, "version": result.model_version},
         "reference": _reference(result),
+        "calibration": result.calibration.model_dump(mode="json") if result.calibration else None,
         "intake": {
             "format": intake.format,
             "mode": intake.mode,
@@ -90,6 +91,7 @@ def refused_report(
         "image": None,
         "model": {"name": model_name, "version": model_version},
         "reference": None,
+        "calibration": None,
         "intake": None,
         "timings_ms": {},
         "links": dict(links),

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from inspect_vit.calibration import CalibrationReport
 from inspect_vit.errors import ConfigError
 from inspect_vit.shapes import Shape
 
@@ -109,6 +110,8 @@ class InspectionResult:
     """None without a reference, and where it could not be aligned."""
     covered: float = 1.0
     """Share of the cells outside ignore zones of which something is known; below 1 the verdict is ERROR."""
+    calibration: CalibrationReport | None = None
+    """What the thresholds promise on this board; None where they were never calibrated."""
 
 
 @dataclass(frozen=True)

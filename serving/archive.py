@@ -65,6 +65,7 @@ def unpack_result(report: StoredReport, packed: bytes) -> InspectionResult:
         model_version=report.model.version,
         timings_ms=dict(report.timings_ms),
         alignment=_alignment(report),
+        calibration=report.calibration,
     )
 
 

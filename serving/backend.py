@@ -115,13 +115,17 @@ class Backend:
         self, upload: Upload, digest: str, actor: Actor, client_gone: ClientGone, *, duplicate: str | None
     ) -> tuple[StoredInspection, bool]:
         inspected = await self.engine.inspect(
-            upload.image, upload.reference, min_score=upload.options.min_score, client_gone=client_gone
+            upload.image,
+            upload.reference,
+            min_score=upload.options.min_score,
+            recipe=upload.recipe,
+            client_gone=client_gone,
         )
         result = inspected.result
         if duplicate is not None:
             # A camera never takes two pictures of the same bytes: this is not a picture of this board.
             self.metrics.duplicates.inc()
-            result = replace(result, verdict=Verdict.ERROR, reasons=(duplicate,), defects=())
+            result = replace(result, verdict=Verdict.ERROR, reasons=(duplicate,), defects=(), num_defects=0)
         inspection_id, created = self.store.new_id()
         report = make_report(
             result,

@@ -29,6 +29,14 @@ class ServingConfig(Frozen):
         default=None,
         description="the model's .safetensors file; default: the checkpoint that ships with inspect-vit",
     )
+    calibration: Path | None = Field(
+        default=None,
+        description="calibration.json of `inspect-vit calibrate`; default: the checkpoint's own thresholds",
+    )
+    camera: str = Field(
+        default="",
+        description="camera and lighting of the pictures; a calibration made with others is void",
+    )
     database_url: str = Field(
         default="", description="SQLAlchemy URL; default: the SQLite file inspect-vit.db in the home folder"
     )

@@ -65,6 +65,7 @@ class Engine:
             config.checkpoint or default_checkpoint(),
             device=config.device,
             attention_backend=config.attention_backend,
+            calibration=config.calibration,
         )
         self._model_thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="model")
         self._decoders = ThreadPoolExecutor(NUM_AHEAD - 1, thread_name_prefix="decode")
@@ -110,6 +111,7 @@ class Engine:
         reference: bytes | None,
         *,
         min_score: float | None,
+        recipe: str | None,
         client_gone: Callable[[], Awaitable[bool]],
     ) -> Inspected:
         """Decode and inspect; call it inside `admitted()`.
@@ -129,7 +131,14 @@ class Engine:
                 intake = with_reference_faults(intake, golden_intake)
             clock.lap("decode")
             result = await self._on_model_thread(
-                lambda: self.inspector.inspect(pixels, reference=golden, min_score=min_score, intake=intake)
+                lambda: self.inspector.inspect(
+                    pixels,
+                    reference=golden,
+                    min_score=min_score,
+                    intake=intake,
+                    recipe=recipe,
+                    camera=self.config.camera or None,
+                )
             )
             clock.lap("inference")
         return Inspected(intake, result, {**clock.spent_ms, **result.timings_ms})

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from inspect_vit.allocator import KEEP_FREED_MEMORY
+from inspect_vit.calibration import load_calibration
 from inspect_vit.errors import ConfigError
 from serving.config import ServingConfig, from_environment, to_environment
 
@@ -54,6 +55,8 @@ def prepare(
     port: int = DEFAULT_PORT,
     samples: str | Path | None = None,
     without_keys: bool = False,
+    calibration: str | Path | None = None,
+    camera: str | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> ServerCommand:
     """Check settings, checkpoint, device, home folder, database, address and port.
@@ -76,6 +79,10 @@ def prepare(
         update["samples"] = Path(samples).expanduser().absolute()
     if without_keys:
         update["keys"] = "off"
+    if named := calibration or config.calibration:
+        update["calibration"] = Path(named).expanduser().absolute()
+    if camera is not None:
+        update["camera"] = camera
     config = ServingConfig(**{**config.model_dump(), **update})
     address = _address(host)
     if config.keys == "off" and not ipaddress.ip_address(address).is_loopback:
@@ -83,7 +90,7 @@ def prepare(
             f"without keys the service would be open to everyone who reaches {address}: leave --without-keys "
             "(INSPECT_VIT_KEYS=off) away, or listen on 127.0.0.1"
         )
-    load_checkpoint(chosen)
+    _check_calibration(config.calibration, load_checkpoint(chosen)[1].version)
     resolve_device(config.device)
     with closing(Store(config)) as store:
         notice = "" if has_keys(store.engine) else NO_KEY_YET
@@ -115,9 +122,19 @@ def serve(
     port: int = DEFAULT_PORT,
     samples: str | Path | None = None,
     without_keys: bool = False,
+    calibration: str | Path | None = None,
+    camera: str | None = None,
 ) -> NoReturn:
     """Become the server; Ctrl-C or SIGTERM ends it. Raises what `prepare` raises."""
-    server = prepare(checkpoint, host=host, port=port, samples=samples, without_keys=without_keys)
+    server = prepare(
+        checkpoint,
+        host=host,
+        port=port,
+        samples=samples,
+        without_keys=without_keys,
+        calibration=calibration,
+        camera=camera,
+    )
     if server.notice:
         print(server.notice, file=sys.stderr)
     print(f"QA station: {server.url}/station", file=sys.stderr, flush=True)
@@ -153,6 +170,19 @@ def stop(process: subprocess.Popen[bytes], *, timeout_s: float = STOP_TIMEOUT_S)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+
+
+def _check_calibration(path: Path | None, model_version: str) -> None:
+    """Raises ConfigError for a file that is none; one of another model is void, which is said and served."""
+    if path is None:
+        return
+    made_for = load_calibration(path).model_version
+    if made_for != model_version:
+        print(
+            f"calibration {path} is void: it is for model version {made_for}, {model_version} is served",
+            file=sys.stderr,
+            flush=True,
+        )
 
 
 def _address(host: str) -> str:

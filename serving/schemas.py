@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, FiniteFloat
 
+from inspect_vit.calibration import CalibrationReport
 from inspect_vit.config import Frozen
 from inspect_vit.report import inspection_report
 from inspect_vit.results import InspectionResult, IntakeReport, Verdict
@@ -126,6 +127,9 @@ class StoredReport(Wire):
     )
     model: ModelRef
     reference: ReferenceReport | None
+    calibration: CalibrationReport | None = Field(
+        None, description="what the thresholds promise on this board; null: they were not calibrated"
+    )
     intake: IntakeSummary
     timings_ms: dict[str, FiniteFloat] = Field(
         description="queue (waiting), decode, inference (of it: model, calls), store (pictures to disk)"

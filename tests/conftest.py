@@ -8,10 +8,14 @@ container that allows no mount namespace.
 from __future__ import annotations
 
 import os
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from inspect_vit.calibration import Calibration
 
 PROJECT = Path(__file__).resolve().parents[1]
 ACCEPTED_SKIPS = ("INSPECT_VIT_DATA", "CUDA", "unshare")
@@ -68,6 +72,54 @@ def tiny_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
         training={"seed": 0},
     )
     return path
+
+
+@pytest.fixture(scope="session")
+def make_calibration() -> Callable[..., Calibration]:
+    """make_calibration(thresholds, version, **changes): 59 boards on which the first class is found, 5 %
+    asked for and kept; with a golden reference, recipe "panel 7", camera "line 3"."""
+    import numpy as np
+
+    from inspect_vit.board_evidence import Evidence
+    from inspect_vit.calibration import Calibration, Target
+    from inspect_vit.guarantee import choose
+
+    def make(thresholds: dict[str, float], version: str, **changes: Any) -> Calibration:
+        first, n = next(iter(thresholds)), 59
+        evidence = Evidence(
+            num_boards=n,
+            defect_boards=np.arange(n),
+            defect_labels=np.zeros(n, np.int64),
+            finding_scores=np.full((n, 1), 0.9),
+            false_boards=np.zeros(0, np.int64),
+            false_labels=np.zeros(0, np.int64),
+            false_scores=np.zeros(0),
+            lowest_score=0.01,
+        )
+        choice = choose(evidence, [first], np.array([0.5]), [Target(label=first, max_miss_rate=0.05)])
+        fields: dict[str, Any] = {
+            "model_name": "m",
+            "model_version": version,
+            "reference_mode": "with_reference",
+            "recipe": "panel 7",
+            "camera": "line 3",
+            "date": "2026-11-30T10:00:00+00:00",
+            "data": "boards, all",
+            "data_fingerprint": "0123456789ab",
+            "unit": "group",
+            "num_pictures": n,
+            "num_boards": n,
+            "found_by": "own class",
+            "min_iou": 0.33,
+            "thresholds": thresholds,
+            "claims": choice.claims,
+            "joint_confidence": choice.joint_confidence,
+            "classes": choice.classes,
+            "false_calls": choice.false_calls,
+        }
+        return Calibration(**fields | changes)
+
+    return make
 
 
 @pytest.hookimpl(wrapper=True)

@@ -81,9 +81,9 @@ def evaluate_checkpoint(
     measured = read_measured_set(data, inspector.metadata.model.class_names, **reading)
     split_size = len(measured.samples)
     if limit is not None:
-        measured = replace(measured, samples=_evenly(measured.samples, limit))
+        measured = replace(measured, samples=evenly(measured.samples, limit))
     if inspector.metadata.needs_reference:
-        measured = _paired_alone(measured, inspector.metadata.name)
+        measured = paired_alone(measured, inspector.metadata.name)
     if not measured.has_references:
         without = sum(sample.reference is None for sample in measured.samples)
         say(f"{without} of {len(measured.samples)} pictures have no reference: measured without references")
@@ -120,7 +120,7 @@ def _measure(
         say(f"going on with an interrupted evaluation; already done: {', '.join(record.runs)}")
     for name, (samples, pose) in todo.items():
         if name not in record.runs:
-            record.runs[name] = _inspect_all(inspector, samples, pose, label=name.replace("_", " "))
+            record.runs[name] = inspect_all(inspector, samples, pose, label=name.replace("_", " "))
             save_record(partial, record)
     save_record(out / RECORD_NAME, record)
     partial.unlink(missing_ok=True)
@@ -129,7 +129,7 @@ def _measure(
     return report
 
 
-def _paired_alone(measured: MeasuredSet, model: str) -> MeasuredSet:
+def paired_alone(measured: MeasuredSet, model: str) -> MeasuredSet:
     """The set without pictures that have no reference; says how many these are."""
     paired = tuple(sample for sample in measured.samples if sample.reference is not None)
     lacking = [sample.image.name for sample in measured.samples if sample.reference is None]
@@ -144,7 +144,8 @@ def _paired_alone(measured: MeasuredSet, model: str) -> MeasuredSet:
     return replace(measured, samples=paired)
 
 
-def _evenly(samples: Sequence[Sample], limit: int) -> tuple[Sample, ...]:
+def evenly(samples: Sequence[Sample], limit: int) -> tuple[Sample, ...]:
+    """That many of the samples, spread over all; ConfigError where there are not so many."""
     if not 1 <= limit <= len(samples):
         raise ConfigError(f"limit {limit}: the split has {len(samples)} pictures; wanted 1 to that many")
     return tuple(samples[index] for index in np.linspace(0, len(samples) - 1, limit).round().astype(int))
@@ -193,22 +194,26 @@ def _describe(
         command=command,
         images=tuple(sample.image.name for sample in samples),
         groups=tuple(sample.group for sample in samples),
-        truths=[_truths(sample, index) for sample in samples],
+        truths=[truths_of(sample, index) for sample in samples],
         sizes_px=np.array(sizes, np.int64).reshape(-1, 2),
         true_sizes_px=np.array(true_sizes, np.int64).reshape(-1, 2),
     )
 
 
-def _truths(sample: Sample, index: Mapping[str, int]) -> Truths:
+def truths_of(sample: Sample, index: Mapping[str, int]) -> Truths:
+    """The defects that count; index: class name -> label."""
     counted = np.flatnonzero(~sample.is_ignored)
     return Truths(sample.boxes[counted], np.array([index[sample.labels[i]] for i in counted], np.int64))
 
 
-def _inspect_all(inspector: Inspector, samples: Sequence[Sample], pose: Pose, *, label: str) -> Run:
+def inspect_all(
+    inspector: Inspector, samples: Sequence[Sample], pose: Pose, *, label: str, min_score: float = MIN_SCORE
+) -> Run:
+    """Inspect all samples as posed, calls from `min_score` up; shows progress under `label`."""
     detections, errors, timings = [], [], []
     for number, sample in track(enumerate(samples), total=len(samples), label=label):
         image, reference, intake = pose(number, sample)
-        result = inspector.inspect(image, reference=reference, min_score=MIN_SCORE, intake=intake)
+        result = inspector.inspect(image, reference=reference, min_score=min_score, intake=intake)
         ignored = sample.is_ignored
         counted = Truths(sample.boxes[~ignored], np.zeros(np.count_nonzero(~ignored), np.int64))
         detections.append(leave_out_ignored(as_detections(result), counted, sample.boxes[ignored]))

@@ -1,30 +1,10 @@
-"""Confidence intervals of the measures: how far a figure may be from the truth given its n."""
+"""Confidence intervals by resampling; those of proportions are exact, in inspect_vit/intervals.py."""
 
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import beta
 
 from inspect_vit.matching import Matches
-
-
-def clopper_pearson(count: int, n: int, *, confidence: float = 0.95) -> tuple[float, float]:
-    """Exact two-sided interval of a proportion, count of n; (NaN, NaN) for n = 0.
-
-    Source: Clopper and Pearson, Biometrika 26 (1934).
-    """
-    assert 0 <= count <= n
-    if n == 0:
-        return float("nan"), float("nan")
-    tail = (1.0 - confidence) / 2.0
-    low = float(beta.ppf(tail, count, n - count + 1)) if count else 0.0
-    high = float(beta.ppf(1.0 - tail, count + 1, n - count)) if count < n else 1.0
-    return low, high
-
-
-def upper_bound(count: int, n: int, *, confidence: float = 0.95) -> float:
-    """Exact one-sided upper bound of a proportion, count of n; NaN for n = 0."""
-    return clopper_pearson(count, n, confidence=2.0 * confidence - 1.0)[1]
 
 
 def bootstrap_ap(

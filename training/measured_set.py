@@ -161,7 +161,7 @@ def known_classes(
             f"no defect of the set is of class {', '.join(sorted(absent))}, which --rename names; "
             f"it has {', '.join(sorted(counted)) or 'none'}"
         )
-    names = {label: _known_as(rename.get(label, label), class_names) for label in counted}
+    names = {label: known_class(rename.get(label, label), class_names) for label in counted}
     if unknown := sorted(label for label, name in names.items() if name is None):
         raise ConfigError(
             f"the labels hold classes {', '.join(unknown)} that the checkpoint does not know; "
@@ -180,7 +180,7 @@ def _counted(samples: Sequence[Sample]) -> set[str]:
     }
 
 
-def _known_as(label: str, class_names: Sequence[str]) -> str | None:
+def known_class(label: str, class_names: Sequence[str]) -> str | None:
     """The class itself, else the only one that differs in case, spaces, hyphens or underscores alone."""
     if label in class_names:
         return label

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from faster_coco_eval import COCO, COCOeval_faster
 
+from inspect_vit.intervals import clopper_pearson, upper_bound
 from inspect_vit.matching import (
     BoolArray,
     Detections,
@@ -23,7 +24,6 @@ from inspect_vit.matching import (
     match_images,
 )
 from inspect_vit.thresholds import best_f_point, operating_point
-from training.intervals import clopper_pearson, upper_bound
 
 PANEL_SIDE_MM2 = 18 * 24 * 25.4**2
 """One side of an 18 x 24 inch panel."""

@@ -33,6 +33,7 @@ class Boards:
             with_reference=True,
             model_name="nano",
             model_version="0123456789ab",
+            num_defects=1,
         )
         self.ids = IdClock(None)
 

@@ -30,6 +30,8 @@ def test_every_setting_travels_through_the_environment() -> None:
         keep_days=90.0,
         keep_gb=500.0,
         samples=Path("/samples"),
+        calibration=Path("/calibration.json"),
+        camera="line 3, ring light",
     )
     assert set(to_environment(config)) == {
         f"INSPECT_VIT_{name.upper()}" for name in ServingConfig.model_fields

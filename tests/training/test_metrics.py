@@ -7,8 +7,9 @@ import time
 import numpy as np
 import pytest
 
+from inspect_vit.intervals import clopper_pearson, upper_bound
 from inspect_vit.matching import Detections, Truths, match_images
-from training.intervals import bootstrap_ap, clopper_pearson, upper_bound
+from training.intervals import bootstrap_ap
 from training.metrics import (
     average_precision,
     coco_map,

@@ -11,9 +11,9 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from inspect_vit.intervals import clopper_pearson
 from inspect_vit.results import Sample
 from training.checks.findings import Example, Finding
-from training.intervals import clopper_pearson
 
 MIN_LETTERS_FOR_SLIP = 5
 """Names shorter than this may differ by one letter and mean different things."""
