@@ -41,6 +41,7 @@ def lay_under(
     *,
     golden: Golden | None = None,
     px_per_mm: float | None = None,
+    ignored: NDArray[np.bool_] | None = None,
 ) -> LaidReference:
     """Register a board with its reference and lay the reference under it.
 
@@ -49,6 +50,7 @@ def lay_under(
         reference: (H', W', 3) uint8 RGB, of any size.
         golden: what `registration.prepare` made of the reference, where that was kept.
         px_per_mm: pixels of the reference per millimetre.
+        ignored: (H', W'), where the reference need not be seen.
 
     Raises:
         ImageError: not a picture of that form.
@@ -63,7 +65,7 @@ def lay_under(
     np.copyto(picture, image, where=~covered[..., None])
     return LaidReference(
         picture,
-        faults=(*unseen_faults(found), *pair_faults(image, picture)),
+        faults=(*unseen_faults(found, ignored), *pair_faults(image, picture)),
         alignment=Alignment(
             residual_px=found.residual_px,
             residual_mm=found.residual_mm,
@@ -90,10 +92,13 @@ def as_posted(image: NDArray[np.uint8], reference: NDArray[np.uint8]) -> LaidRef
     return LaidReference(reference, (SAME_PICTURE,) if same else pair_faults(image, reference))
 
 
-def unseen_faults(found: Registration) -> tuple[str, ...]:
-    """What of the reference the posted picture does not show, in words; empty where that is little."""
+def unseen_faults(found: Registration, ignored: NDArray[np.bool_] | None = None) -> tuple[str, ...]:
+    """What of the reference the posted picture does not show, in words; empty where that is little.
+
+    ignored: (H, W) of the reference, where nothing need be seen.
+    """
     faults = []
-    unseen = unseen_depth_px(found)
+    unseen = unseen_depth_px(found, ignored)
     limit = max(UNSEEN_PX, UNSEEN_SHARE * max(found.reference_shape))
     if unseen > limit:
         faults.append(
@@ -111,10 +116,15 @@ def unseen_faults(found: Registration) -> tuple[str, ...]:
     return tuple(faults)
 
 
-def unseen_depth_px(found: Registration) -> float:
+def unseen_depth_px(found: Registration, ignored: NDArray[np.bool_] | None = None) -> float:
     """How far into the reference reaches what lies beyond the posted picture's edges, px of the reference."""
     steps = [np.linspace(0, side - 1, min(side, 65)) for side in found.reference_shape[::-1]]
     x, y = (axis.reshape(-1) for axis in np.meshgrid(*steps))
+    if ignored is not None:
+        counts = ~ignored[np.rint(y).astype(np.intp), np.rint(x).astype(np.intp)]
+        x, y = x[counts], y[counts]
+        if not len(x):
+            return 0.0
     places = found.to_board(np.stack((x, y), -1))
     last = np.array(found.board_shape[::-1]) - 1
     beyond = float(np.maximum(-places, places - last).max())

@@ -98,7 +98,10 @@ class GoldenReference:
 
 
 def best_fit(
-    image: NDArray[np.uint8], references: Iterable[GoldenReference], *, px_per_mm: float | None = None
+    image: NDArray[np.uint8],
+    references: Iterable[GoldenReference],
+    *,
+    recipe: Recipe | None = None,
 ) -> tuple[str, LaidReference]:
     """Lay under the board the reference that fits it best: name and reference.
 
@@ -110,8 +113,15 @@ def best_fit(
     """
     best: tuple[float, str, LaidReference] | None = None
     failed: list[tuple[str, str]] = []
+    recipe = recipe or Recipe()
     for one in references:
-        laid = lay_under(image, one.picture, golden=one.golden, px_per_mm=px_per_mm)
+        laid = lay_under(
+            image,
+            one.picture,
+            golden=one.golden,
+            px_per_mm=recipe.px_per_mm,
+            ignored=ignored_pixels(recipe, one.golden.shape),
+        )
         if laid.registration is None:
             failed += [(one.name, fault) for fault in laid.faults]
             continue

@@ -21,9 +21,10 @@ from serving.attention import AttentionAsk, answer_attention, asked_cells
 from serving.audit import record_alone
 from serving.config import ServingConfig
 from serving.engine import AttentionMaps, Engine
-from serving.errors import NotFoundError, VersionGoneError
+from serving.errors import FieldError, ModelMismatchError, NotFoundError, VersionGoneError
 from serving.metrics import Metrics
 from serving.pictures import sha256_hex
+from serving.recipes import StoredRecipe, get_recipe
 from serving.rendering import draw_defect_map_colour, render
 from serving.retention import Pruner, limits_of
 from serving.roles import SERVICE, Actor
@@ -114,13 +115,18 @@ class Backend:
     async def _inspect_new(
         self, upload: Upload, digest: str, actor: Actor, client_gone: ClientGone, *, duplicate: str | None
     ) -> tuple[StoredInspection, bool]:
+        recipe = await asyncio.to_thread(self._recipe_of, upload)
         inspected = await self.engine.inspect(
             upload.image,
             upload.reference,
             min_score=upload.options.min_score,
-            recipe=upload.recipe,
+            recipe=recipe,
             client_gone=client_gone,
         )
+        framed = inspected.framed
+        reference = upload.reference
+        if framed.reference is not None:
+            reference = await asyncio.to_thread(self.engine.goldens.read, framed.reference.sha256)
         result = inspected.result
         if duplicate is not None:
             # A camera never takes two pictures of the same bytes: this is not a picture of this board.
@@ -136,13 +142,16 @@ class Backend:
             recipe=upload.recipe,
             timings_ms=inspected.timings_ms,
             actor=actor.name,
+            recipe_revision=None if recipe is None else recipe.revision,
+            reference_name=None if framed.reference is None else framed.reference.name,
+            in_mm=framed.in_mm,
         )
 
         def store() -> tuple[StoredInspection, bool]:
             return self.store.add(
                 report,
                 image=upload.image,
-                reference=upload.reference,
+                reference=reference,
                 maps=pack_maps(result),
                 request_sha256=digest,
                 idempotency_key=upload.idempotency_key,
@@ -153,6 +162,34 @@ class Backend:
         if is_new:
             self.metrics.count_inspection(stored.report)
         return stored, not is_new
+
+    def _recipe_of(self, upload: Upload) -> StoredRecipe | None:
+        """The recipe that a board is to be inspected by.
+
+        Raises:
+            FieldError: there is none of that name, or it has references and one was posted.
+            ModelMismatchError: it is pinned to a version that is not loaded.
+        """
+        if upload.recipe is None:
+            return None
+        try:
+            stored = get_recipe(self.store.engine, upload.recipe)
+        except NotFoundError as error:
+            raise FieldError(
+                f"recipe: {error}", hint="PUT /v1/recipes/NAME makes one; GET /v1/recipes lists those in use"
+            ) from error
+        if stored.references and upload.reference is not None:
+            raise FieldError(
+                f"reference: recipe {stored.name!r} has {len(stored.references)} of its own",
+                hint="post the board alone, or take the references out of the recipe",
+            )
+        pinned, loaded = stored.recipe.model_version, self.engine.metadata.version
+        if pinned is not None and pinned != loaded:
+            raise ModelMismatchError(
+                f"recipe {stored.name!r} is pinned to model version {pinned}, and {loaded} is loaded",
+                hint="serve that version, or store the recipe anew with the one that is loaded",
+            )
+        return stored
 
     async def draw(
         self, inspection: StoredInspection, names: Iterable[RenderedName], client_gone: ClientGone

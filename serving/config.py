@@ -57,6 +57,9 @@ class ServingConfig(Frozen):
     min_free_mb: float = Field(
         default=200.0, ge=0, description="free disk space in MB under which nothing more is accepted: 507"
     )
+    golden_cache_mb: float = Field(
+        default=512.0, ge=0, description="memory in MB for golden references of recipes that are kept ready"
+    )
     keys: Literal["on", "off"] = Field(
         default="on",
         description="off: nobody is asked for a key, and only this machine is answered",

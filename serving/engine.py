@@ -24,7 +24,11 @@ from inspect_vit.intake import with_reference_faults
 from inspect_vit.results import InspectionResult, IntakeReport
 from serving.config import ServingConfig
 from serving.errors import BusyError, ClientGoneError
+from serving.framing import Framed, frame
+from serving.goldens import Goldens
 from serving.metrics import Metrics
+from serving.pictures import PictureFiles
+from serving.recipes import StoredRecipe
 
 if TYPE_CHECKING:
     from inspect_vit.checkpoint import CheckpointMetadata
@@ -45,6 +49,7 @@ class Inspected:
 
     intake: IntakeReport
     result: InspectionResult
+    framed: Framed
     timings_ms: dict[str, float]
 
 
@@ -66,6 +71,12 @@ class Engine:
             device=config.device,
             attention_backend=config.attention_backend,
             calibration=config.calibration,
+        )
+        self.goldens = Goldens(
+            PictureFiles(config.home_dir / "recipes", min_free_bytes=int(config.min_free_mb * 1e6)),
+            metrics,
+            max_bytes=int(config.golden_cache_mb * 1e6),
+            max_pixels=config.max_pixels,
         )
         self._model_thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="model")
         self._decoders = ThreadPoolExecutor(NUM_AHEAD - 1, thread_name_prefix="decode")
@@ -111,7 +122,7 @@ class Engine:
         reference: bytes | None,
         *,
         min_score: float | None,
-        recipe: str | None,
+        recipe: StoredRecipe | None,
         client_gone: Callable[[], Awaitable[bool]],
     ) -> Inspected:
         """Decode and inspect; call it inside `admitted()`.
@@ -130,18 +141,26 @@ class Engine:
                 golden, golden_intake = await self.decode(reference, field="reference")
                 intake = with_reference_faults(intake, golden_intake)
             clock.lap("decode")
+            framed = await asyncio.get_running_loop().run_in_executor(
+                self._decoders, frame, pixels, golden, recipe, self.goldens
+            )
+            clock.lap("alignment")
+            settings = None if recipe is None else recipe.recipe
             result = await self._on_model_thread(
                 lambda: self.inspector.inspect(
                     pixels,
-                    reference=golden,
+                    reference=framed.laid,
                     min_score=min_score,
                     intake=intake,
-                    recipe=recipe,
-                    camera=self.config.camera or None,
+                    ignore=framed.ignore,
+                    min_size_px=framed.min_size_px,
+                    calibration=None if settings is None else settings.calibration,
+                    recipe=None if recipe is None else recipe.name,
+                    camera=(settings and settings.camera) or self.config.camera or None,
                 )
             )
             clock.lap("inference")
-        return Inspected(intake, result, {**clock.spent_ms, **result.timings_ms})
+        return Inspected(intake, result, framed, {**result.timings_ms, **clock.spent_ms})
 
     async def attention(
         self,

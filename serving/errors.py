@@ -45,6 +45,14 @@ class IdempotencyConflictError(ServingError):
     """An Idempotency-Key that was used for another request."""
 
 
+class RevisionConflictError(ServingError):
+    """A change for a revision of a recipe that is no longer the newest."""
+
+
+class ModelMismatchError(ServingError):
+    """A recipe that is pinned to a model version which is not loaded."""
+
+
 class BusyError(ServingError):
     """The queue is full."""
 

@@ -1,4 +1,4 @@
-"""Golden references of recipes: kept as files, decoded and made ready for registration once for many boards."""
+"""Golden references of recipes: kept as files, made ready for registration once for many boards."""
 
 from __future__ import annotations
 

@@ -88,6 +88,19 @@ class Metrics:
             multiprocess_mode="max",
         )
 
+        self.golden_lookups = Counter(
+            "inspect_vit_golden_lookups",
+            "Golden references of recipes that were needed, and whether they were ready in memory",
+            ["found"],
+            registry=self.registry,
+        )
+        self.golden_bytes = Gauge(
+            "inspect_vit_golden_bytes",
+            "Memory that ready golden references take",
+            registry=self.registry,
+            multiprocess_mode="livesum",
+        )
+
     def count_inspection(self, report: StoredReport) -> None:
         self.inspections.labels(report.verdict.value).inc()
         for defect in report.defects:

@@ -11,6 +11,7 @@ from typing import Any, get_args
 
 from pydantic.json_schema import models_json_schema
 
+from inspect_vit.recipe import Recipe
 from serving.openapi_access import SECURITY_SCHEMES, account_paths, add_security
 from serving.schemas import (
     AttentionFormat,
@@ -20,6 +21,8 @@ from serving.schemas import (
     InspectionReport,
     InspectOptions,
     LoginRequest,
+    RecipePage,
+    RecipeReport,
     SessionReport,
 )
 
@@ -29,7 +32,7 @@ _ERRORS = {
     400: "the image cannot be decoded, or the body is not readable multipart",
     404: "no such inspection, or no such picture of it",
     408: "the body stopped coming before it was whole",
-    409: "the Idempotency-Key was used for another request",
+    409: "the Idempotency-Key or the revision is taken, or the recipe pins a model that is not loaded",
     410: "the model version that made the inspection is not loaded",
     413: "the body or the picture is too large",
     415: "not an image in a format that is read, or not multipart/form-data",
@@ -51,10 +54,13 @@ def openapi_document() -> dict[str, Any]:
             (LoginRequest, "validation"),
             (SessionReport, "serialization"),
             (AuditPage, "serialization"),
+            (Recipe, "validation"),
+            (RecipeReport, "serialization"),
+            (RecipePage, "serialization"),
         ],
         ref_template="#/components/schemas/{model}",
     )
-    paths = _paths() | account_paths()
+    paths = _paths() | account_paths() | recipe_paths(_responses)
     add_security(paths)
     return {
         "openapi": "3.1.0",
@@ -153,10 +159,10 @@ def _inspect() -> dict[str, Any]:
                             "image": {**file, "description": "JPEG, PNG, BMP, TIFF or WebP, 8 or 16 bit"},
                             "reference": {
                                 **file,
-                                "description": "a good board, same size, aligned",
+                                "description": "a good board; it is aligned with the image",
                             },
                             "serial": {**label, "description": "serial number of this board"},
-                            "recipe": {**label, "description": "name of the product"},
+                            "recipe": {**label, "description": "name of the recipe to inspect by"},
                             "options": {"$ref": "#/components/schemas/InspectOptions"},
                         },
                     },

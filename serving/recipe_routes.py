@@ -25,6 +25,7 @@ from serving.recipes import (
     list_revisions,
     put_recipe,
 )
+from serving.roles import Actor
 from serving.schemas import BoardFitReport, RecipePage, RecipeReference, RecipeReport
 from serving.uploads import check_label
 from serving.wire import picture_response, read_query, wire_response
@@ -102,7 +103,7 @@ ROUTES = [
 
 
 def _store(
-    backend: Backend, name: str, upload: RecipeUpload, actor: object, expected: int | None
+    backend: Backend, name: str, upload: RecipeUpload, actor: Actor, expected: int | None
 ) -> StoredRecipe:
     """Keep the pictures, then the revision that names them."""
     engine, goldens = backend.store.engine, backend.engine.goldens
@@ -113,7 +114,11 @@ def _store(
         built = build_golden([_decoded(backend, data, n) for n, data in enumerate(upload.good, start=1)])
         boards = tuple((fit.residual_px, fit.difference) for fit in built.boards)
         sent = (("median", encode_png(built.picture)),)
-    references = tuple(ReferenceFile(one, *goldens.add(data, name=one), boards=boards) for one, data in sent)
+    references = tuple(
+        ReferenceFile(one, sha256, width, height, boards)
+        for one, data in sent
+        for sha256, width, height in [goldens.add(data, name=one)]
+    )
     if upload.keeps_references:
         try:
             references = get_recipe(engine, name).references

@@ -20,8 +20,8 @@ from serving.openapi import openapi_document
 from serving.roles import Actor
 from serving.schemas import InspectionPage, RenderedName, answer
 from serving.uploads import check_label, open_form, read_upload
+from serving.wire import PICTURE_HEADERS, picture_response, read_limit
 from serving.wire import read_choice as _choice
-from serving.wire import read_limit
 from serving.wire import read_query as _query
 from serving.wire import wire_response as _json
 
@@ -30,22 +30,6 @@ if TYPE_CHECKING:
     from serving.store import StoredInspection
 
 DEFAULT_PAGE = 50
-MAGIC = {
-    b"\xff\xd8": "image/jpeg",
-    b"\x89PNG": "image/png",
-    b"BM": "image/bmp",
-    b"II": "image/tiff",
-    b"MM": "image/tiff",
-    b"RIFF": "image/webp",
-}
-# Pictures are posted by anyone: a browser must neither guess another type nor run anything found inside.
-PICTURE_HEADERS = {
-    "cache-control": "private, max-age=3600",
-    "x-content-type-options": "nosniff",
-    "content-security-policy": "default-src 'none'; frame-ancestors 'none'; sandbox",
-    # Kept pictures are not for whoever logs in next.
-    "vary": "cookie, authorization, x-api-key",
-}
 
 
 async def inspect(request: Request) -> Response:
@@ -190,10 +174,7 @@ async def _posted(request: Request, data: bytes) -> Response:
     picture_format = _choice(_query(request, {"format"}), "format", ["posted", "png"], "posted")
     if picture_format == "png":
         return _png(await _backend(request).draw_posted(data))
-    media_type = next(
-        (found for magic, found in MAGIC.items() if data.startswith(magic)), "application/octet-stream"
-    )
-    return Response(data, media_type=media_type, headers=PICTURE_HEADERS)
+    return picture_response(data)
 
 
 def _png(data: bytes) -> Response:

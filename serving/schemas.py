@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Annotated, Any, Literal, get_args
 
@@ -9,8 +10,9 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, FiniteFloat
 
 from inspect_vit.calibration import CalibrationReport
 from inspect_vit.config import Frozen
+from inspect_vit.recipe import Recipe
 from inspect_vit.report import inspection_report
-from inspect_vit.results import InspectionResult, IntakeReport, Verdict
+from inspect_vit.results import BoxXyxy, InspectionResult, IntakeReport, Verdict
 from serving.roles import Role
 
 AttentionLevel = Literal["4", "16", "32"]
@@ -50,6 +52,12 @@ class DefectReport(Wire):
         description="left, top, right, bottom in pixels of the posted image; right and bottom exclusive"
     )
     area_px: int = Field(ge=0, description="defect-map pixels above the threshold")
+    size_mm: tuple[FiniteFloat, FiniteFloat] | None = Field(
+        None, description="width and height of the box, where the recipe states the scale"
+    )
+    place_mm: tuple[FiniteFloat, FiniteFloat] | None = Field(
+        None, description="(x, y) of its middle on the board, from the reference's upper left corner"
+    )
     gate_share: dict[AttentionLevel, Share] = Field(
         description="share of the 4, 16 and 32 px level in this call; sums to 1"
     )
@@ -65,10 +73,40 @@ class ModelRef(Wire):
     version: str
 
 
+class BoardFitReport(Wire):
+    residual_px: FiniteFloat = Field(description="displacement left after registration with the first board")
+    difference: FiniteFloat = Field(description="mean absolute difference from the reference, grey levels")
+
+
+class RecipeReference(Wire):
+    name: str
+    sha256: str
+    width: int
+    height: int
+    boards: tuple[BoardFitReport, ...] = Field(
+        description="of a reference that was built from good boards: how each agrees with it"
+    )
+    picture: str = Field(description="link to the picture as it was sent")
+
+
+class RecipeReport(Wire):
+    name: str
+    revision: int = Field(ge=1)
+    created: datetime
+    actor: str = Field(description="name of the key that stored it; empty: without keys")
+    recipe: Recipe
+    references: tuple[RecipeReference, ...]
+
+
+class RecipePage(Wire):
+    recipes: tuple[RecipeReport, ...]
+
+
 class ReferenceReport(Wire):
     """How the golden reference was laid under the board; all null where it could not be aligned, and in
     inspections that were stored before references were aligned."""
 
+    name: str | None = Field(None, description="of the recipe's references, the one that fitted best")
     residual_px: FiniteFloat | None = Field(description="misregistration left, pixels of the reference")
     residual_mm: FiniteFloat | None = Field(None, description="the same, where the scale is known")
     shift_px: FiniteFloat | None = Field(description="how far the middle of the board was off")
@@ -121,6 +159,7 @@ class StoredReport(Wire):
     image: ImageSize
     serial: str | None
     recipe: str | None
+    recipe_revision: int | None = Field(None, ge=1, description="null: inspected without a recipe")
     actor: str | None = Field(None, description="name of the key that posted it; null: posted without keys")
     attempt: int | None = Field(
         None, ge=1, description="1 for the first picture of a serial, 2 when the board comes back, ..."
@@ -196,12 +235,24 @@ def make_report(
     recipe: str | None,
     timings_ms: dict[str, float],
     actor: str | None = None,
+    recipe_revision: int | None = None,
+    reference_name: str | None = None,
+    in_mm: Callable[[BoxXyxy], tuple[tuple[float, float], tuple[float, float]] | None] = lambda _: None,
 ) -> StoredReport:
-    """Put one result into wire words, with what the service knows beside it."""
+    """Put one result into wire words, with what the service knows beside it.
+
+    in_mm: size and place of a box in millimetres, or None.
+    """
     told = inspection_report(result, inspection_id=inspection_id, intake=intake, links={})
     del told["links"]
+    for defect, found in zip(told["defects"], result.defects, strict=True):
+        if (measured := in_mm(found.box_xyxy)) is not None:
+            defect["size_mm"], defect["place_mm"] = measured
+    if told["reference"] is not None:
+        told["reference"]["name"] = reference_name
     told["timings_ms"] = {stage: round(spent, 2) for stage, spent in timings_ms.items()}
     told |= {"created": created, "serial": serial, "recipe": recipe, "actor": actor}
+    told["recipe_revision"] = recipe_revision
     return StoredReport.model_validate(told)
 
 

@@ -29,7 +29,7 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 
 from inspect_vit.errors import ImageError, ImageTooLargeError, UnsupportedImageError
-from serving import accounts, errors, routes, station
+from serving import accounts, errors, recipe_routes, routes, station
 from serving.access import CheckAccess
 from serving.config import from_environment
 from serving.headers import SecurityHeaders
@@ -57,6 +57,8 @@ ANSWERS: dict[type[Exception], tuple[int, str]] = {
     errors.NotFoundError: (404, "not_found"),
     errors.StalledError: (408, "stalled"),
     errors.IdempotencyConflictError: (409, "idempotency_conflict"),
+    errors.RevisionConflictError: (409, "revision_conflict"),
+    errors.ModelMismatchError: (409, "model_not_loaded"),
     errors.VersionGoneError: (410, "model_version_gone"),
     errors.BodyTooLargeError: (413, "body_too_large"),
     errors.NotMultipartError: (415, "not_multipart"),
@@ -134,6 +136,7 @@ app = Starlette(
     lifespan=lifespan,
     routes=[
         *routes.ROUTES,
+        *recipe_routes.ROUTES,
         *accounts.ROUTES,
         *station.ROUTES,
         Route("/{path:path}", no_such_route, methods=["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]),

@@ -125,6 +125,7 @@ class Store:
                 verdict=report.verdict.value,
                 serial=report.serial,
                 recipe=report.recipe,
+                recipe_revision=report.recipe_revision,
                 model_version=report.model.version,
                 image_sha256=sha256_hex(image),
                 reference_sha256=None if reference is None else sha256_hex(reference),

@@ -49,7 +49,7 @@ class Upload:
 
 
 @asynccontextmanager
-async def open_form(request: Request) -> AsyncIterator[FormData]:
+async def open_form(request: Request, *, max_files: int = 8) -> AsyncIterator[FormData]:
     """The parts of a multipart body; large ones wait in unnamed temporary files until this is left.
 
     Raises:
@@ -62,7 +62,7 @@ async def open_form(request: Request) -> AsyncIterator[FormData]:
         )
     try:
         # A few more parts than there are fields, so that a wrong one is named instead of counted.
-        form = await request.form(max_files=8, max_fields=16, max_part_size=MAX_TEXT_BYTES)
+        form = await request.form(max_files=max_files, max_fields=16, max_part_size=MAX_TEXT_BYTES)
     except HTTPException as error:
         raise MultipartError(f"the multipart body cannot be read: {error.detail}", hint=_EXAMPLE) from error
     try:
@@ -78,15 +78,7 @@ async def read_upload(form: FormData, headers: Headers) -> Upload:
         FieldError: naming the field.
     """
     key = _read_key(headers)
-    for name, value in form.multi_items():
-        if name not in FILE_FIELDS + TEXT_FIELDS:
-            known = ", ".join(FILE_FIELDS + TEXT_FIELDS)
-            raise FieldError(f"{name[:80]!r} is not a field", hint=f"the fields are {known}")
-        if len(form.getlist(name)) > 1:
-            raise FieldError(f"{name}: sent {len(form.getlist(name))} times, wanted once")
-        if (name in FILE_FIELDS) != isinstance(value, UploadFile):
-            wanted = "a file part, with a filename" if name in FILE_FIELDS else "a text part"
-            raise FieldError(f"{name}: wanted {wanted}", hint=_EXAMPLE)
+    check_parts(form, files=FILE_FIELDS, texts=TEXT_FIELDS)
     image = await _read_file(form, "image")
     if image is None:
         raise FieldError("image: missing", hint=_EXAMPLE)
@@ -98,6 +90,24 @@ async def read_upload(form: FormData, headers: Headers) -> Upload:
         options=_read_options(form),
         idempotency_key=key,
     )
+
+
+def check_parts(
+    form: FormData, *, files: tuple[str, ...], texts: tuple[str, ...], repeated: tuple[str, ...] = ()
+) -> None:
+    """Hold the parts to the fields that a body may have. Raises FieldError.
+
+    repeated: fields that may come more than once.
+    """
+    for name, value in form.multi_items():
+        if name not in files + texts:
+            known = ", ".join(files + texts)
+            raise FieldError(f"{name[:80]!r} is not a field", hint=f"the fields are {known}")
+        if name not in repeated and len(form.getlist(name)) > 1:
+            raise FieldError(f"{name}: sent {len(form.getlist(name))} times, wanted once")
+        if (name in files) != isinstance(value, UploadFile):
+            wanted = "a file part, with a filename" if name in files else "a text part"
+            raise FieldError(f"{name}: wanted {wanted}", hint=_EXAMPLE)
 
 
 async def _read_file(form: FormData, name: str) -> bytes | None:

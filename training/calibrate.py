@@ -71,7 +71,9 @@ def calibrate(
         measured = replace(measured, samples=evenly(measured.samples, limit))
     measured, mode = _mode_of(measured, metadata.name, with_reference, metadata.needs_reference)
     own = np.array([metadata.thresholds[mode][name] for name in names])
-    samples, pose = passes(measured, (), 0, alone=mode == "without_reference")[mode]
+    samples, pose = passes(
+        measured, shifts=(), turns=(), seed=0, alone=mode == "without_reference", as_posted=False
+    )[mode]
     lowest = min(MIN_SCORE, float(own.min()))
     run = inspect_all(inspector, samples, pose, label="calibrating", min_score=lowest)
     index = {name: label for label, name in enumerate(names)}

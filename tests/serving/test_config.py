@@ -22,6 +22,7 @@ def test_every_setting_travels_through_the_environment() -> None:
         max_megapixels=3.0,
         queue_size=7,
         min_free_mb=1.0,
+        golden_cache_mb=64.0,
         keys="off",
         session_hours=8.0,
         database_wait_s=2.5,
