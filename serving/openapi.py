@@ -13,6 +13,7 @@ from pydantic.json_schema import models_json_schema
 
 from inspect_vit.recipe import Recipe
 from serving.openapi_access import SECURITY_SCHEMES, account_paths, add_security
+from serving.openapi_recipes import recipe_paths
 from serving.schemas import (
     AttentionFormat,
     AuditPage,

@@ -29,6 +29,8 @@ def test_every_report_carries_the_claims_or_why_they_are_void(
     home.mkdir()
     running = start_server(home, CALIBRATION=str(tmp_path / "c.json"), CAMERA="line 3")
     try:
+        for recipe in ("panel 7", "panel 8"):
+            assert running.client.put(f"/v1/recipes/{recipe}", json={}).status_code == 200
         answers = {
             recipe: running.client.post(
                 "/v1/inspect", files={"image": board_png}, data={"recipe": recipe}
