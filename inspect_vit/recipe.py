@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Self
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, FiniteFloat, model_validator
@@ -22,6 +21,7 @@ from inspect_vit.config import Frozen
 from inspect_vit.coverage import any_cells
 from inspect_vit.errors import ConfigError
 from inspect_vit.registration import Golden, Registration
+from inspect_vit.shapes import Polygon, Shape
 
 Mask = NDArray[np.bool_]
 MAX_POINTS, MAX_ZONES = 200, 200
@@ -169,9 +169,7 @@ def scale_of(found: Registration) -> float:
 
 
 def _filled(zones: Sequence[Zone], shape: tuple[int, int]) -> Mask:
-    filled = np.zeros(shape, np.uint8)
+    filled = np.zeros(shape, np.bool_)
     for zone in zones:
-        corners = np.array(zone.polygon, np.float64)
-        # whole pixels: one belongs to a polygon that its middle lies in, or on whose edge it lies
-        cv2.fillPoly(filled, [np.rint(corners - 0.5).astype(np.int32)], 1)
-    return filled.astype(np.bool_)
+        Shape((Polygon(np.array(zone.polygon, np.float64)),)).paint(filled, True)
+    return filled
