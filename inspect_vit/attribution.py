@@ -16,8 +16,8 @@ from inspect_vit.cells import defect_query, label_index, to_cells
 from inspect_vit.errors import ConfigError
 from inspect_vit.inspector import LEVEL_NAMES, Inspector
 from inspect_vit.relevance import relevance
-from inspect_vit.results import Defect
-from inspect_vit.trace import Trace, cells_per_token, level_index, to_tokens, trace
+from inspect_vit.results import Defect, InspectionResult, IntakeReport
+from inspect_vit.trace import Trace, cells_per_token, inspect_traced, level_index, to_tokens, trace
 
 
 @torch.inference_mode()
@@ -71,6 +71,22 @@ def attention_cells(
         raise ConfigError(f"head: {head}, wanted 0 to {len(heads) - 1} on the {level} px level")
     chosen = heads.mean(0) if head is None else heads[head]
     return to_cells(chosen, traced.cells, cells_per_token(inspector.model, level))
+
+
+def inspect_with_attention(
+    inspector: Inspector,
+    image: NDArray[np.uint8],
+    *,
+    reference: NDArray[np.uint8] | None = None,
+    min_score: float | None = None,
+    intake: IntakeReport | None = None,
+) -> tuple[InspectionResult, dict[str, NDArray[np.float32]]]:
+    """Verdict and `attention_heads` of each level for all of the board, by one pass.
+
+    Takes and raises as `Inspector.inspect`.
+    """
+    result, traced = inspect_traced(inspector, image, reference=reference, min_score=min_score, intake=intake)
+    return result, {level: attention_heads(inspector, traced, level) for level in LEVEL_NAMES}
 
 
 @torch.inference_mode()

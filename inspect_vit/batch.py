@@ -12,12 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inspect_vit import overlay
+from inspect_vit.attribution import attention_cells
 from inspect_vit.errors import ConfigError, ImageError
 from inspect_vit.image_io import read_image
-from inspect_vit.inspector import MAX_PIXELS, Inspector
+from inspect_vit.inspector import LEVEL_NAMES, MAX_PIXELS, Inspector
 from inspect_vit.intake import with_reference_faults
 from inspect_vit.report import inspection_report, refused_report
 from inspect_vit.results import InspectionResult, IntakeReport
+from inspect_vit.trace import inspect_traced
 
 TEST_ENDING, REFERENCE_ENDING = "_test", "_temp"
 """DeepPCB's names: board_01_test.png was made to look like board_01_temp.png."""
@@ -92,8 +94,10 @@ def inspect_files(
                 golden, golden_intake = _read_shared(pair.reference, shared)
                 intake = with_reference_faults(intake, golden_intake)
                 links["reference"] = str(pair.reference)
-            result = inspector.inspect(image, reference=golden, min_score=min_score, intake=intake)
-            attention = inspector.attention(image, reference=golden)
+            result, traced = inspect_traced(
+                inspector, image, reference=golden, min_score=min_score, intake=intake
+            )
+            attention = {level: attention_cells(inspector, traced, level) for level in LEVEL_NAMES}
         except ImageError as error:
             model = inspector.metadata
             report = refused_report(

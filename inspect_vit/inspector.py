@@ -54,6 +54,7 @@ class Inspector:
         reference: NDArray[np.uint8] | None = None,
         min_score: float | None = None,
         intake: IntakeReport | None = None,
+        output: ModelOutput | None = None,
     ) -> InspectionResult:
         """Inspect one board.
 
@@ -62,13 +63,15 @@ class Inspector:
             reference: picture of a good board, same size, aligned; None inspects without.
             min_score: list calls from this score up instead of from the thresholds; the verdict is the same.
             intake: what reading the picture found; its errors make the verdict ERROR.
+            output: of a pass already made over these pictures, as `trace.inspect_traced` makes it.
 
         Raises:
             ImageError: not a picture of that form, or a reference of another size.
             ImageTooLargeError: more than MAX_PIXELS.
         """
         start = time.perf_counter()
-        output = self._forward(image, reference, want_attention=False)
+        if output is None:
+            output = self._forward(image, reference, want_attention=False)
         height, width = image.shape[:2]
         after_model = time.perf_counter()
         mode: ReferenceMode = "without_reference" if reference is None else "with_reference"

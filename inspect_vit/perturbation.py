@@ -17,6 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from inspect_vit.cells import label_index
 from inspect_vit.config import ModelConfig
 from inspect_vit.errors import ImageError
 from inspect_vit.inspector import Inspector
@@ -27,6 +28,8 @@ MARGIN_PX = 32
 """The region around a defect reaches at least this far beyond its box, where the picture does."""
 MAX_CROP_ERROR = 0.02
 """A defect is looked at in its region alone if that moves its score by no more than this."""
+FILL_REACH_PX = 5
+"""How far around a hole its filling looks."""
 BATCH_PX = 8 * 320 * 320
 """Pixels that go through the model at a time; larger batches are not faster on a CPU."""
 
@@ -64,7 +67,7 @@ class Region:
 
 @dataclass(frozen=True)
 class Scene:
-    """One defect of one board, and the picture whose pixels may stand in for the board's.
+    """One defect of one board, and what may stand in for the board's pixels.
 
     The tensors are (1, c, H', W') uint8: the padded pictures, or their part in the region where the model
     answers the same there.
@@ -73,7 +76,9 @@ class Scene:
     inspector: Inspector
     board: Tensor
     reference: Tensor
-    infill: Tensor
+    """Zeros without one."""
+    infill: Tensor | None
+    """None without a reference: cells are then filled from the board around them."""
     region: Region
     """Where cells may be replaced, in cells of the picture."""
     view: Region
@@ -82,6 +87,7 @@ class Scene:
     """(h, w) of the picture."""
     defect: Defect
     label: int
+    has_reference: bool = True
     is_cropped: bool = False
     """Whether the model sees the region alone."""
 
@@ -98,8 +104,9 @@ class Scene:
         with torch.inference_mode():
             for part in torch.from_numpy(masks).split(batch):
                 mask = part[:, None].to(self.board.device)
-                boards = torch.where(mask, self.infill, self.board)
-                present = torch.ones(len(boards), device=boards.device)
+                infill = fill_locally(self.board, part) if self.infill is None else self.infill
+                boards = torch.where(mask, infill, self.board)
+                present = torch.full((len(boards),), float(self.has_reference), device=boards.device)
                 output = self.inspector.model(boards, self.reference.expand_as(boards), present)
                 centres = output.head.centre_logits[:, :, *inside].float().sigmoid()
                 answers.append(centres.amax((2, 3)).double().cpu().numpy())
@@ -121,7 +128,7 @@ def pose(
     inspector: Inspector,
     image: NDArray[np.uint8],
     *,
-    reference: NDArray[np.uint8],
+    reference: NDArray[np.uint8] | None,
     defect: Defect,
     infill: NDArray[np.uint8] | None = None,
     whole: bool = False,
@@ -129,11 +136,12 @@ def pose(
     """Make one defect ready for replacing parts of its board.
 
     The model sees the region alone where that changes the defect's score by at most MAX_CROP_ERROR, both on
-    the board as it is and with the whole region replaced: it costs a quarter on a picture of 640 x 640 px.
+    the board as it is and with the whole region replaced (without reference: with the defect's box filled):
+    it costs a quarter on a picture of 640 x 640 px.
 
     Args:
         image, reference: (H, W, 3) uint8 RGB, aligned, as `Inspector.inspect` takes them.
-        infill: what replaced cells show; the reference unless given.
+        infill: what replaced cells show; the reference unless given, and without one `fill_locally`.
         whole: show the model the whole picture in any case.
 
     Raises:
@@ -141,7 +149,7 @@ def pose(
     """
     infill = reference if infill is None else infill
     for name, picture in (("reference", reference), ("infill", infill)):
-        if picture.shape != image.shape:
+        if picture is not None and picture.shape != image.shape:
             raise ImageError(f"{name} has shape {picture.shape}, wanted the board's {image.shape}")
     config = inspector.metadata.model
     height, width = image.shape[:2]
@@ -150,7 +158,9 @@ def pose(
     view = view_around(defect.box_xyxy, height, width, config)
     region = replace(view, right=min(view.right, cells[1]), bottom=min(view.bottom, cells[0]))
     board, golden, _ = inspector.tensors(image, reference)
-    good = golden if infill is reference else inspector.tensors(image, infill)[1]
+    good = None
+    if infill is not None:
+        good = golden if infill is reference else inspector.tensors(image, infill)[1]
     full = Scene(
         inspector=inspector,
         board=board,
@@ -160,7 +170,8 @@ def pose(
         view=Region(0, 0, padded[1], padded[0]),
         cells=cells,
         defect=defect,
-        label=config.class_names.index(defect.label),
+        label=label_index(defect, config.class_names),
+        has_reference=reference is not None,
     )
     if whole or view == full.view:
         return full
@@ -169,11 +180,32 @@ def pose(
         slice(view.top * CELL_PX, view.bottom * CELL_PX),
         slice(view.left * CELL_PX, view.right * CELL_PX),
     )
-    pictures = {name: getattr(full, name)[crop] for name in ("board", "reference", "infill")}
-    cut = replace(full, view=view, is_cropped=True, **pictures)
-    ends = np.stack([np.zeros(region.shape, np.bool_), np.ones(region.shape, np.bool_)])
+    cut = replace(
+        full,
+        board=full.board[crop],
+        reference=full.reference[crop],
+        infill=None if full.infill is None else full.infill[crop],
+        view=view,
+        is_cropped=True,
+    )
+    end = np.ones(region.shape, np.bool_) if good is not None else region.under(defect.box_xyxy)
+    ends = np.stack([np.zeros(region.shape, np.bool_), end])
     error = np.abs(full.scores(ends)[:, full.label] - cut.scores(ends)[:, full.label])
     return cut if error.max() <= MAX_CROP_ERROR else full
+
+
+def fill_locally(board: Tensor, masks: Tensor) -> Tensor:
+    """The board with each mask's pixels continued from around them (Telea 2004): (B, c, H', W') uint8.
+
+    A guess at what a good board shows there, not knowledge: a fault may stay, or be made.
+    board: (1, c, H', W') uint8, c 1 or 3. masks: (B, H', W') bool.
+    """
+    picture = np.ascontiguousarray(board[0].permute(1, 2, 0).cpu().numpy())
+    filled = [
+        cv2.inpaint(picture, mask.astype(np.uint8), FILL_REACH_PX, cv2.INPAINT_TELEA).reshape(picture.shape)
+        for mask in masks.cpu().numpy()
+    ]
+    return torch.from_numpy(np.stack(filled)).permute(0, 3, 1, 2).to(board.device)
 
 
 def view_around(box: BoxXyxy, height: int, width: int, config: ModelConfig) -> Region:

@@ -6,7 +6,8 @@ Shape letters: h, w = ceil(H / 4), ceil(W / 4) cells of the picture, h_l, w_l to
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -19,7 +20,7 @@ from inspect_vit.errors import ConfigError
 from inspect_vit.heads import HeadOutput, boxes_from_distances
 from inspect_vit.inspector import LEVEL_NAMES, Inspector
 from inspect_vit.model import Encoded, HierarchicalViT, ModelOutput
-from inspect_vit.results import Defect
+from inspect_vit.results import Defect, InspectionResult, IntakeReport
 
 SAME_BOX_PX = 4.0
 """Sum of the differences of four edges up to which two boxes are the same call, give or take a rounding."""
@@ -52,6 +53,24 @@ def trace(
     model = inspector.model
     encoded = model.encode(model.embed(*inspector.tensors(image, reference)))
     return Trace(encoded, model.fuse(encoded.tokens), *image.shape[:2])
+
+
+def inspect_traced(
+    inspector: Inspector,
+    image: NDArray[np.uint8],
+    *,
+    reference: NDArray[np.uint8] | None = None,
+    min_score: float | None = None,
+    intake: IntakeReport | None = None,
+) -> tuple[InspectionResult, Trace]:
+    """One pass for the verdict and for questions about it. Takes and raises as `Inspector.inspect`."""
+    start = time.perf_counter()
+    traced = trace(inspector, image, reference=reference)
+    spent_ms = 1e3 * (time.perf_counter() - start)
+    result = inspector.inspect(
+        image, reference=reference, min_score=min_score, intake=intake, output=traced.output
+    )
+    return replace(result, timings_ms={**result.timings_ms, "model": spent_ms}), traced
 
 
 def level_index(level: str) -> int:

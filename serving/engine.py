@@ -25,7 +25,6 @@ from inspect_vit.results import InspectionResult, IntakeReport
 from serving.config import ServingConfig
 from serving.errors import BusyError, ClientGoneError, FieldError
 from serving.metrics import Metrics
-from serving.schemas import LEVELS
 
 if TYPE_CHECKING:
     from inspect_vit.checkpoint import CheckpointMetadata
@@ -35,8 +34,6 @@ NUM_AHEAD = 3
 
 Pixels = NDArray[np.uint8]
 """(H, W, 3) RGB."""
-AttentionMaps = dict[str, NDArray[np.float32]]
-"""{"4", "16", "32"}: (num_heads, h_l, w_l) on the level's own tokens; uniform attention is 1.0."""
 T = TypeVar("T")
 
 
@@ -47,6 +44,8 @@ class Inspected:
     intake: IntakeReport
     result: InspectionResult
     timings_ms: dict[str, float]
+    attention: dict[str, NDArray[np.float32]] | None = None
+    """By level, (num_heads, h_l, w_l), uniform 1, of all of the board; None unless asked for."""
 
 
 class Engine:
@@ -111,14 +110,17 @@ class Engine:
         reference: bytes | None,
         *,
         min_score: float | None,
+        want_attention: bool = False,
         client_gone: Callable[[], Awaitable[bool]],
     ) -> Inspected:
-        """Decode and inspect; call it inside `admitted()`.
+        """Decode and inspect, with the attention of the same pass if wanted; call it inside `admitted()`.
 
         Raises:
             ImageError: from decoding, or a reference that does not fit the image.
             ClientGoneError: the client had hung up when its turn came; the model did not run.
         """
+        from inspect_vit.attribution import inspect_with_attention
+
         clock = _StageClock()
         async with self._turn(client_gone):
             clock.lap("queue")
@@ -133,40 +135,34 @@ class Engine:
                         hint="send a reference picture taken the same way as the board's",
                     )
             clock.lap("decode")
-            result = await self._on_model_thread(
-                lambda: self.inspector.inspect(pixels, reference=golden, min_score=min_score, intake=intake)
-            )
+
+            def work() -> tuple[InspectionResult, dict[str, NDArray[np.float32]] | None]:
+                if want_attention:
+                    return inspect_with_attention(
+                        self.inspector, pixels, reference=golden, min_score=min_score, intake=intake
+                    )
+                return self.inspector.inspect(
+                    pixels, reference=golden, min_score=min_score, intake=intake
+                ), None
+
+            result, attention = await self.on_model_thread(work)
             clock.lap("inference")
-        return Inspected(intake, result, {**clock.spent_ms, **result.timings_ms})
+        return Inspected(intake, result, {**clock.spent_ms, **result.timings_ms}, attention)
 
-    async def attention(
-        self,
-        image: bytes,
-        reference: bytes | None,
-        *,
-        query: NDArray[np.float32] | None,
-        client_gone: Callable[[], Awaitable[bool]],
-    ) -> AttentionMaps:
-        """Attention of one picture by level and head; call it inside `admitted()`. Raises as `inspect` does.
+    @asynccontextmanager
+    async def pictures(
+        self, image: bytes, reference: bytes | None, client_gone: Callable[[], Awaitable[bool]]
+    ) -> AsyncIterator[tuple[Pixels, Pixels | None]]:
+        """The pictures of an inspection as the model saw them, for questions asked on the model thread.
 
-        query: weights of the cells (h, w) whose rows are asked, None for all of the board.
+        Call it inside `admitted()`. Raises as `inspect` does.
         """
-        from inspect_vit.attribution import attention_heads
-        from inspect_vit.trace import trace
-
         async with self._turn(client_gone):
             pixels, _ = await self.decode(image, field="image")
             golden = None
             if reference is not None:
                 golden, _ = await self.decode(reference, field="reference")
-
-            def work() -> AttentionMaps:
-                traced = trace(self.inspector, pixels, reference=golden)
-                return {
-                    level: attention_heads(self.inspector, traced, level, query=query) for level in LEVELS
-                }
-
-            return await self._on_model_thread(work)
+            yield pixels, golden
 
     async def decode(self, data: bytes, *, field: str) -> tuple[Pixels, IntakeReport]:
         """Decode a picture within the configured limit. Raises ImageError that names the field."""
@@ -191,7 +187,9 @@ class Engine:
                 raise ClientGoneError("the client hung up before its turn came")
             yield
 
-    async def _on_model_thread(self, work: Callable[[], T]) -> T:
+    async def on_model_thread(self, work: Callable[[], T]) -> T:
+        """Run one piece of work between inspections: long questions are asked in several."""
+
         def timed() -> T:
             started = time.perf_counter()
             try:
