@@ -58,15 +58,16 @@ def draw_defects(picture: Picture, defects: Sequence[Defect], thresholds: Mappin
     return [(int(left), int(top), int(right), int(bottom)) for left, top, right, bottom in taken]
 
 
-def place_legend(picture: Picture, legend: Picture, taken: Sequence[Rect], heat: NDArray[np.float32]) -> None:
+def place_legend(picture: Picture, legend: Picture, taken: Sequence[Rect], heat: NDArray[np.float32]) -> bool:
     """Put a legend into the coolest corner that no box or label touches, in place; without one leave it out.
 
-    heat: (h, w) cells of 4 px, any unit; the corner with the least of it is taken.
+    heat: (h, w) cells of 4 px, any unit; the corner with the least of it is taken. Returns whether it is
+    there.
     """
     height, width = picture.shape[:2]
     legend_height, legend_width = legend.shape[:2]
     if legend_height > LEGEND_HEIGHT_SHARE * height or legend_width > LEGEND_WIDTH_SHARE * width:
-        return
+        return False
     gap = round(8 * unit_px(height, width))
     xs = (gap, width - gap - legend_width)
     ys = (height - gap - legend_height, gap)
@@ -78,12 +79,13 @@ def place_legend(picture: Picture, legend: Picture, taken: Sequence[Rect], heat:
         if not _hits((left, top, left + legend_width, top + legend_height), boxes)
     ]
     if not free:
-        return
+        return False
     left, top, right, bottom = min(
         free, key=lambda r: float(heat[r[1] // 4 : r[3] // 4 + 1, r[0] // 4 : r[2] // 4 + 1].max())
     )
     area = picture[top:bottom, left:right]
     area[:] = np.rint(area * 0.1 + legend * 0.9).astype(np.uint8)
+    return True
 
 
 def _frame(defect: Defect, height: int, width: int, *, margin: int, thickness: int) -> Rect:

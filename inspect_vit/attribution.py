@@ -8,19 +8,22 @@ Shape letters: h, w = ceil(H / 4), ceil(W / 4) cells of the picture, h_l, w_l to
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from inspect_vit.alignment import LaidReference
 from inspect_vit.cells import CELL_PX, cells_of, defect_query, label_index, to_cells
 from inspect_vit.close_up import close_up, query_box
 from inspect_vit.errors import ConfigError
-from inspect_vit.inspector import LEVEL_NAMES, Inspector
+from inspect_vit.inspector import LEVEL_NAMES, Inspector, laid_reference
 from inspect_vit.relevance import relevance
-from inspect_vit.results import Defect
+from inspect_vit.results import Defect, InspectionResult
 from inspect_vit.tiling import Tile, blend_rows
-from inspect_vit.trace import Trace, cells_per_token, level_index, to_tokens, trace
+from inspect_vit.trace import Trace, cells_per_token, inspect_traced, level_index, to_tokens, trace
 
 
 @torch.inference_mode()
@@ -130,6 +133,26 @@ def _padded_heads(inspector: Inspector, traced: Trace, level: str) -> NDArray[np
     heads = inspector.model.levels[index].attention(traced.encoded.grids[index])[0]  # type: ignore[operator]
     answer: NDArray[np.float32] = heads.float().cpu().numpy()
     return answer
+
+
+def inspect_with_attention(
+    inspector: Inspector,
+    image: NDArray[np.uint8],
+    *,
+    reference: NDArray[np.uint8] | LaidReference | None = None,
+    **settings: Any,
+) -> tuple[InspectionResult, dict[str, NDArray[np.float32]]]:
+    """Verdict and `board_attention` of all of the board; by one pass where the board is one piece.
+
+    Takes and raises as `Inspector.inspect`.
+    """
+    laid = laid_reference(image, reference)
+    if inspector.plan(image).num_tiles > 1:
+        result = inspector.inspect(image, reference=laid, **settings)
+        golden = None if laid is None else laid.picture
+        return result, board_attention(inspector, image, reference=golden)
+    result, traced = inspect_traced(inspector, image, reference=laid, **settings)
+    return result, {level: attention_heads(inspector, traced, level) for level in LEVEL_NAMES}
 
 
 @torch.inference_mode()

@@ -12,13 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inspect_vit import overlay
-from inspect_vit.alignment import lay_under
+from inspect_vit.alignment import LaidReference, lay_under
+from inspect_vit.attribution import attention_cells
 from inspect_vit.errors import ConfigError, ImageError
 from inspect_vit.image_io import read_image
-from inspect_vit.inspector import MAX_PIXELS, Inspector
+from inspect_vit.inspector import LEVEL_NAMES, MAX_PIXELS, Inspector
 from inspect_vit.intake import with_reference_faults
 from inspect_vit.report import inspection_report, refused_report
 from inspect_vit.results import InspectionResult, IntakeReport
+from inspect_vit.trace import inspect_traced
 
 TEST_ENDING, REFERENCE_ENDING = "_test", "_temp"
 """DeepPCB's names: board_01_test.png was made to look like board_01_temp.png."""
@@ -101,10 +103,8 @@ def inspect_files(
                 links["reference"] = str(pair.reference)
                 laid = lay_under(image, good)
                 golden = laid.picture
-            result = inspector.inspect(
-                image, reference=laid, min_score=min_score, intake=intake, recipe=recipe, camera=camera
-            )
-            attention = inspector.attention(image, reference=laid)
+            settings = {"min_score": min_score, "intake": intake, "recipe": recipe, "camera": camera}
+            result, attention = _inspect(inspector, image, laid, settings)
         except ImageError as error:
             model = inspector.metadata
             report = refused_report(
@@ -124,6 +124,22 @@ def inspect_files(
         path = out / f"{name}.json"
         path.write_text(json.dumps(report, indent=2, allow_nan=False) + "\n", encoding="utf-8")
         yield Answer(report, (path, *written))
+
+
+def _inspect(
+    inspector: Inspector,
+    image: NDArray[np.uint8],
+    laid: LaidReference | None,
+    settings: dict[str, Any],
+) -> tuple[InspectionResult, dict[str, NDArray[np.float32]]]:
+    """Result and attention on cells, by one pass where the board is one piece."""
+    if inspector.plan(image).num_tiles > 1:
+        return (
+            inspector.inspect(image, reference=laid, **settings),
+            inspector.attention(image, reference=laid),
+        )
+    result, traced = inspect_traced(inspector, image, reference=laid, **settings)
+    return result, {level: attention_cells(inspector, traced, level) for level in LEVEL_NAMES}
 
 
 def unique_names(images: Sequence[Path]) -> list[str]:

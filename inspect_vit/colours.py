@@ -18,6 +18,8 @@ SILENT_BELOW = 0.25
 """Half a threshold: below it the overlay stays uncoloured, so a good board looks cold."""
 ATTENTION_RANGE = (0.25, 64.0)
 """Attention, in multiples of uniform, at the two ends of its logarithmic scale."""
+ROLLOUT_RANGE = (1e-5, 1e-1)
+"""Share of a defect's rolled-out attention on one 4 px cell at the two ends of its logarithmic scale."""
 RELEVANCE_END = 1.0
 """Relevance of a 4 px cell, in logits of the centre score, at the two ends of its scale."""
 GATE_POWER = 2.0
@@ -74,6 +76,12 @@ def attention_scale(attention: NDArray[np.float32]) -> NDArray[np.float32]:
     low, high = np.log2(ATTENTION_RANGE)
     clipped = np.clip(attention, *ATTENTION_RANGE)
     return np.asarray((np.log2(clipped) - low) / (high - low), np.float32)
+
+
+def rollout_scale(share: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Share of a cell, 0..1 -> 0..1, logarithmic between the ends of ROLLOUT_RANGE."""
+    low, high = np.log10(ROLLOUT_RANGE)
+    return np.asarray((np.log10(np.clip(share, *ROLLOUT_RANGE)) - low) / (high - low), np.float32)
 
 
 def relevance_scale(relevance: NDArray[np.float32]) -> NDArray[np.float32]:

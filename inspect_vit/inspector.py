@@ -79,6 +79,7 @@ class Inspector:
         calibration: Calibration | None = None,
         recipe: str | None = None,
         camera: str | None = None,
+        output: ModelOutput | None = None,
     ) -> InspectionResult:
         """Inspect one board.
 
@@ -95,6 +96,7 @@ class Inspector:
             min_size_px: by class; a call whose longest side on the defect map is shorter is no defect.
             calibration: for this board, instead of the inspector's.
             recipe, camera: the calibration's claims are void unless they are those it was made for.
+            output: of a pass already made over these pictures in one piece, as `trace.inspect_traced` makes.
 
         Raises:
             ConfigError: a mask of another shape.
@@ -102,13 +104,15 @@ class Inspector:
             ImageTooLargeError: more than MAX_PIXELS.
         """
         start = time.perf_counter()
-        laid = _laid(image, reference)
+        laid = laid_reference(image, reference)
         golden = None if laid is None else laid.picture
         self.check(image, golden)
         after_alignment = time.perf_counter()
         height, width = image.shape[:2]
         for name, mask in (("ignore", ignore), ("unseen", unseen)):
             check_mask(mask, cells_of(height, width), name)
+        plan = self.plan(image)
+        assert output is None or plan.num_tiles == 1, "a pass over a board in tiles is several"
         mode: ReferenceMode = "without_reference" if reference is None else "with_reference"
         thresholds, promise = thresholds_in_force(
             calibration or self.calibration,
@@ -125,14 +129,16 @@ class Inspector:
 
         def run(tile: Tile) -> ModelOutput:
             nonlocal model_s
+            if output is not None:
+                return output
             begun = time.perf_counter()
-            output = self._forward(image, golden, tile=tile)
+            answer = self._forward(image, golden, tile=tile)
             model_s += time.perf_counter() - begun
-            return output
+            return answer
 
         found = find(
             run,
-            self.plan(image),
+            plan,
             height=height,
             width=width,
             min_score=sure if min_score is None else min(min_score, sure),
@@ -189,7 +195,7 @@ class Inspector:
         Exact weights of the level's last block, mean over queries and heads; `attribution.attention_heads`
         has them by head, and for a defect or a point alone. Of a board in tiles, uniform is over the tile.
         Raises as `inspect`."""
-        laid = _laid(image, reference)
+        laid = laid_reference(image, reference)
         golden = None if laid is None else laid.picture
         self.check(image, golden)
         rows, columns = cells_of(*image.shape[:2])
@@ -298,9 +304,10 @@ def _check_reference(reference: NDArray[np.uint8], image: NDArray[np.uint8]) -> 
         )
 
 
-def _laid(
+def laid_reference(
     image: NDArray[np.uint8], reference: NDArray[np.uint8] | LaidReference | None
 ) -> LaidReference | None:
+    """The reference laid under the board, unless that was done or there is none. Raises ImageError."""
     if reference is None or isinstance(reference, LaidReference):
         return reference
     for picture, what in ((image, "image"), (reference, "reference")):

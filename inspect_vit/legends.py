@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +18,21 @@ from inspect_vit.colours import (
     RELEVANCE_TABLE,
     THRESHOLD_AT,
     gate_colour,
+    rollout_scale,
 )
-from inspect_vit.drawing import DIM_INK, INK, PAPER, Picture, draw_text, fill, text_width
+from inspect_vit.drawing import DIM_INK, INK, PAPER, Colour, Picture, draw_text, fill, text_width
+
+WARNING: Colour = (240, 228, 66)
+"""Okabe-Ito yellow: the lightest of the set, told from the ink by every kind of colour-blindness."""
+
+
+@dataclass(frozen=True)
+class Note:
+    """What is to be known of a picture beside its scale: one word or two, and short lines below."""
+
+    title: str
+    lines: tuple[str, ...] = ()
+    is_warning: bool = False
 
 
 def defect_legend(unit: float, *, table: NDArray[np.uint8] = DEFECT_TABLE) -> Picture:
@@ -35,6 +49,13 @@ def attention_legend(unit: float, level: str) -> Picture:
         for value, name in ((0.25, "1/4"), (1.0, "1"), (8.0, "8"), (64.0, "64"))
     ]
     return _bar(f"attention ({level} px), x uniform", ATTENTION_TABLE, ticks, mark=ticks[1][0], unit=unit)
+
+
+def rollout_legend(unit: float) -> Picture:
+    """The scale of roll-out: the share of the defect's attention that one cell of 4 px got."""
+    values = ((1e-5, "0.001 %"), (1e-3, "0.1 %"), (1e-1, "10 %"))
+    ticks = [(float(rollout_scale(np.array(value, np.float32))), name) for value, name in values]
+    return _bar("roll-out, share per 4 px cell", ATTENTION_TABLE, ticks, mark=None, unit=unit)
 
 
 def relevance_legend(unit: float) -> Picture:
@@ -87,7 +108,12 @@ def level_swatches(unit: float) -> Picture:
 
 
 def _bar(
-    title: str, table: NDArray[np.uint8], ticks: Sequence[tuple[float, str]], *, mark: float, unit: float
+    title: str,
+    table: NDArray[np.uint8],
+    ticks: Sequence[tuple[float, str]],
+    *,
+    mark: float | None,
+    unit: float,
 ) -> Picture:
     size = round(TEXT_PX * unit)
     pad = round(8 * unit)
@@ -99,9 +125,10 @@ def _bar(
     top = pad + round(1.4 * size)
     ramp = table[np.linspace(0, 255, length).round().astype(int)]
     picture[top : top + thick, pad : pad + length] = ramp
-    at = pad + round(mark * length)
-    half = max(1, round(unit))
-    fill(picture, (at - half, top - half * 2, at + half, top + thick + half * 2), INK)
+    if mark is not None:
+        at = pad + round(mark * length)
+        half = max(1, round(unit))
+        fill(picture, (at - half, top - half * 2, at + half, top + thick + half * 2), INK)
 
     baseline = top + thick + round(1.3 * size)
     for position, name in ticks:
@@ -109,4 +136,34 @@ def _bar(
         left = round(pad + position * length - wide / 2)
         left = min(max(left, pad), pad + length - wide)
         draw_text(picture, name, (left, baseline), size, ink=DIM_INK)
+    return picture
+
+
+def draw_note(note: Note, unit: float) -> Picture:
+    """A note alone; a warning has a bright bar on its left and bright words."""
+    size = round(TEXT_PX * unit)
+    pad = round(8 * unit)
+    wide = max(text_width(line, size) for line in note.lines) if note.lines else 0
+    wide = max(wide, text_width(note.title, size, bold=note.is_warning))
+    step = round(1.35 * size)
+    picture = np.empty((pad + step * (1 + len(note.lines)), 2 * pad + wide, 3), np.uint8)
+    picture[:] = PAPER
+    baseline = round(0.5 * pad + size)
+    ink = WARNING if note.is_warning else INK
+    draw_text(picture, note.title, (pad, baseline), size, bold=note.is_warning, ink=ink)
+    for number, line in enumerate(note.lines, start=1):
+        draw_text(picture, line, (pad, baseline + number * step), size, ink=DIM_INK)
+    if note.is_warning:
+        fill(picture, (0, 0, max(2, pad // 3), len(picture)), WARNING)
+    return picture
+
+
+def with_note(legend: Picture, note: Note, unit: float) -> Picture:
+    """A legend with a note under it."""
+    noted = draw_note(note, unit)
+    width = max(legend.shape[1], noted.shape[1])
+    picture = np.empty((legend.shape[0] + noted.shape[0], width, 3), np.uint8)
+    picture[:] = PAPER
+    picture[: len(legend), : legend.shape[1]] = legend
+    picture[len(legend) :, : noted.shape[1]] = noted
     return picture

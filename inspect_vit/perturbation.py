@@ -17,6 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from inspect_vit.cells import label_index
 from inspect_vit.close_up import close_up
 from inspect_vit.config import ModelConfig
 from inspect_vit.errors import ImageError
@@ -28,6 +29,8 @@ MARGIN_PX = 32
 """The region around a defect reaches at least this far beyond its box, where the picture does."""
 MAX_CROP_ERROR = 0.02
 """A defect is looked at in its region alone if that moves its score by no more than this."""
+FILL_REACH_PX = 5
+"""How far around a hole its filling looks."""
 BATCH_PX = 8 * 320 * 320
 """Pixels that go through the model at a time; larger batches are not faster on a CPU."""
 
@@ -69,7 +72,7 @@ class Region:
 
 @dataclass(frozen=True)
 class Scene:
-    """One defect of one board, and the picture whose pixels may stand in for the board's.
+    """One defect of one board, and what may stand in for the board's pixels.
 
     The tensors are (1, c, H', W') uint8: the padded pictures, or their part in the region where the model
     answers the same there.
@@ -78,7 +81,9 @@ class Scene:
     inspector: Inspector
     board: Tensor
     reference: Tensor
-    infill: Tensor
+    """Zeros without one."""
+    infill: Tensor | None
+    """None without a reference: cells are then filled from the board around them."""
     region: Region
     """Where cells may be replaced, in cells of the picture."""
     view: Region
@@ -87,6 +92,7 @@ class Scene:
     """(h, w) of the picture."""
     defect: Defect
     label: int
+    has_reference: bool = True
     is_cropped: bool = False
     """Whether the model sees the region alone."""
 
@@ -103,8 +109,9 @@ class Scene:
         with torch.inference_mode():
             for part in torch.from_numpy(masks).split(batch):
                 mask = part[:, None].to(self.board.device)
-                boards = torch.where(mask, self.infill, self.board)
-                present = torch.ones(len(boards), device=boards.device)
+                infill = fill_locally(self.board, part) if self.infill is None else self.infill
+                boards = torch.where(mask, infill, self.board)
+                present = torch.full((len(boards),), float(self.has_reference), device=boards.device)
                 output = self.inspector.model(boards, self.reference.expand_as(boards), present)
                 centres = output.head.centre_logits[:, :, *inside].float().sigmoid()
                 answers.append(centres.amax((2, 3)).double().cpu().numpy())
@@ -126,7 +133,7 @@ def pose(
     inspector: Inspector,
     image: NDArray[np.uint8],
     *,
-    reference: NDArray[np.uint8],
+    reference: NDArray[np.uint8] | None,
     defect: Defect,
     infill: NDArray[np.uint8] | None = None,
     whole: bool = False,
@@ -134,11 +141,12 @@ def pose(
     """Make one defect ready for replacing parts of its board.
 
     The model sees the region alone where that changes the defect's score by at most MAX_CROP_ERROR, both on
-    the board as it is and with the whole region replaced: it costs a quarter on a picture of 640 x 640 px.
+    the board as it is and with the whole region replaced (without reference: with the defect's box filled):
+    it costs a quarter on a picture of 640 x 640 px.
 
     Args:
         image, reference: (H, W, 3) uint8 RGB, aligned, as `Inspector.inspect` takes them.
-        infill: what replaced cells show; the reference unless given.
+        infill: what replaced cells show; the reference unless given, and without one `fill_locally`.
         whole: show the model the whole picture in any case; on a board in tiles, the tile around the defect.
 
     Raises:
@@ -146,7 +154,7 @@ def pose(
     """
     infill = reference if infill is None else infill
     for name, picture in (("reference", reference), ("infill", infill)):
-        if picture.shape != image.shape:
+        if picture is not None and picture.shape != image.shape:
             raise ImageError(f"{name} has shape {picture.shape}, wanted the board's {image.shape}")
     config = inspector.metadata.model
     height, width = image.shape[:2]
@@ -157,8 +165,11 @@ def pose(
     if not shown.holds(view):
         view = shown
     region = replace(view, right=min(view.right, cells[1]), bottom=min(view.bottom, cells[0]))
-    board, golden, _ = inspector.tensors(around.of(image), around.of(reference))
-    good = golden if infill is reference else inspector.tensors(around.of(image), around.of(infill))[1]
+    golden_part = None if reference is None else around.of(reference)
+    board, golden, _ = inspector.tensors(around.of(image), golden_part)
+    good = None
+    if infill is not None:
+        good = golden if infill is reference else inspector.tensors(around.of(image), around.of(infill))[1]
     full = Scene(
         inspector=inspector,
         board=board,
@@ -168,7 +179,8 @@ def pose(
         view=shown,
         cells=cells,
         defect=defect,
-        label=config.class_names.index(defect.label),
+        label=label_index(defect, config.class_names),
+        has_reference=reference is not None,
     )
     if whole or view == full.view:
         return full
@@ -177,11 +189,32 @@ def pose(
         slice((view.top - shown.top) * CELL_PX, (view.bottom - shown.top) * CELL_PX),
         slice((view.left - shown.left) * CELL_PX, (view.right - shown.left) * CELL_PX),
     )
-    pictures = {name: getattr(full, name)[crop] for name in ("board", "reference", "infill")}
-    cut = replace(full, view=view, is_cropped=True, **pictures)
-    ends = np.stack([np.zeros(region.shape, np.bool_), np.ones(region.shape, np.bool_)])
+    cut = replace(
+        full,
+        board=full.board[crop],
+        reference=full.reference[crop],
+        infill=None if full.infill is None else full.infill[crop],
+        view=view,
+        is_cropped=True,
+    )
+    end = np.ones(region.shape, np.bool_) if good is not None else region.under(defect.box_xyxy)
+    ends = np.stack([np.zeros(region.shape, np.bool_), end])
     error = np.abs(full.scores(ends)[:, full.label] - cut.scores(ends)[:, full.label])
     return cut if error.max() <= MAX_CROP_ERROR else full
+
+
+def fill_locally(board: Tensor, masks: Tensor) -> Tensor:
+    """The board with each mask's pixels continued from around them (Telea 2004): (B, c, H', W') uint8.
+
+    A guess at what a good board shows there, not knowledge: a fault may stay, or be made.
+    board: (1, c, H', W') uint8, c 1 or 3. masks: (B, H', W') bool.
+    """
+    picture = np.ascontiguousarray(board[0].permute(1, 2, 0).cpu().numpy())
+    filled = [
+        cv2.inpaint(picture, mask.astype(np.uint8), FILL_REACH_PX, cv2.INPAINT_TELEA).reshape(picture.shape)
+        for mask in masks.cpu().numpy()
+    ]
+    return torch.from_numpy(np.stack(filled)).permute(0, 3, 1, 2).to(board.device)
 
 
 def view_around(box: BoxXyxy, height: int, width: int, config: ModelConfig) -> Region:

@@ -6,7 +6,9 @@ Shape letters: h, w = ceil(H / 4), ceil(W / 4) cells of the picture, h_l, w_l to
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,12 +16,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from inspect_vit.alignment import LaidReference
 from inspect_vit.cells import CELL_PX, cells_of
 from inspect_vit.errors import ConfigError, ImageTooLargeError
 from inspect_vit.heads import HeadOutput, boxes_from_distances
-from inspect_vit.inspector import LEVEL_NAMES, Inspector
+from inspect_vit.inspector import LEVEL_NAMES, Inspector, laid_reference
 from inspect_vit.model import Encoded, HierarchicalViT, ModelOutput
-from inspect_vit.results import Defect
+from inspect_vit.results import Defect, InspectionResult
 
 MAX_TRACED_PIXELS = 16_000_000
 """Largest picture whose tokens are kept, about 0.5 GB for nano; on larger boards ask `close_up`."""
@@ -62,6 +65,25 @@ def trace(
     model = inspector.model
     encoded = model.encode(model.embed(*inspector.tensors(image, reference)))
     return Trace(encoded, model.fuse(encoded.tokens), *image.shape[:2])
+
+
+def inspect_traced(
+    inspector: Inspector,
+    image: NDArray[np.uint8],
+    *,
+    reference: NDArray[np.uint8] | LaidReference | None = None,
+    **settings: Any,
+) -> tuple[InspectionResult, Trace]:
+    """One pass for the verdict and for questions about it, of a board in one piece.
+
+    Takes and raises as `Inspector.inspect`.
+    """
+    laid = laid_reference(image, reference)
+    start = time.perf_counter()
+    traced = trace(inspector, image, reference=None if laid is None else laid.picture)
+    spent_ms = 1e3 * (time.perf_counter() - start)
+    result = inspector.inspect(image, reference=laid, output=traced.output, **settings)
+    return replace(result, timings_ms={**result.timings_ms, "model": spent_ms}), traced
 
 
 def level_index(level: str) -> int:

@@ -40,6 +40,7 @@ LEAST_ROLE: dict[tuple[str, str], Role | None] = {
     ("GET", "/v1/inspections/{id}/overlay"): Role.LINE,
     ("GET", "/v1/inspections/{id}/gate"): Role.LINE,
     ("GET", "/v1/inspections/{id}/attention"): Role.LINE,
+    ("GET", "/v1/inspections/{id}/evidence"): Role.LINE,
     ("GET", "/v1/recipes"): Role.LINE,
     ("GET", "/v1/recipes/{name}"): Role.LINE,
     ("GET", "/v1/recipes/{name}/revisions"): Role.LINE,

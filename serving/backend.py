@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
 from weakref import WeakValueDictionary
@@ -13,30 +12,44 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from inspect_vit.cells import cells_of
 from inspect_vit.image_io import read_image
 from inspect_vit.overlay import encode_png
-from inspect_vit.results import Verdict
+from inspect_vit.results import InspectionResult, Verdict
 from serving.archive import pack_maps, unpack_result
-from serving.attention import AttentionAsk, answer_attention, asked_cells
+from serving.attention import TOP_CALL, AttentionAsk, asked_cells, chosen_map
 from serving.audit import record_alone
 from serving.config import ServingConfig
-from serving.engine import AttentionMaps, Engine
-from serving.errors import FieldError, ModelMismatchError, NotFoundError, VersionGoneError
+from serving.engine import Engine, Pixels
+from serving.errors import FieldError, ModelMismatchError, NotFoundError
+from serving.evidence import (
+    NOTHING_CALLED,
+    POINT_IS_NO_CALL,
+    EvidenceAsk,
+    Tested,
+    evidence_report,
+    map_ask,
+    stored_map,
+)
+from serving.explanations import ClientGone, Explanations
+from serving.kept import Key
 from serving.metrics import Metrics
 from serving.pictures import sha256_hex
 from serving.recipes import StoredRecipe, get_recipe
-from serving.rendering import draw_defect_map_colour, render
+from serving.rendering import attention_level, draw_defect_map_colour, draw_map, pack_map, render
 from serving.retention import Pruner, limits_of
 from serving.roles import SERVICE, Actor
-from serving.schemas import InspectionReport, RenderedName, answer, make_report
+from serving.schemas import (
+    EvidenceMap,
+    EvidenceReport,
+    InspectionReport,
+    RenderedName,
+    answer,
+    make_report,
+)
 from serving.sessions import FailedLogins
 from serving.store import Store, StoredInspection
 from serving.uploads import Upload
-
-NUM_ATTENTION_KEPT = 16
-"""Attention kept in memory, so that looking at one level or head after the other computes it once."""
-
-ClientGone = Callable[[], Awaitable[bool]]
 
 
 class Backend:
@@ -63,8 +76,8 @@ class Backend:
         except Exception:
             self.store.close()
             raise
+        self.explanations = Explanations(self.store, self.engine)
         self.pruner = Pruner(self.store, limits_of(config), self.metrics)
-        self._attention: OrderedDict[tuple[object, ...], AttentionMaps] = OrderedDict()
         self._locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
     def close(self) -> None:
@@ -121,6 +134,7 @@ class Backend:
             upload.reference,
             min_score=upload.options.min_score,
             recipe=recipe,
+            want_attention=any(attention_level(name) for name in upload.options.include),
             client_gone=client_gone,
         )
         framed = inspected.framed
@@ -160,6 +174,8 @@ class Backend:
         # Shielded: a request that is cut off while it is being stored is stored whole.
         stored, is_new = await asyncio.shield(asyncio.to_thread(store))
         if is_new:
+            if inspected.attention is not None:
+                self.explanations.remember(stored.report.id, inspected.attention)
             self.metrics.count_inspection(stored.report)
         return stored, not is_new
 
@@ -200,47 +216,96 @@ class Backend:
             VersionGoneError: attention of an inspection that another model version made.
         """
         wanted = list(dict.fromkeys(names))
-        if not wanted:
-            return {}
-        attention = None
-        if any(name.startswith("attention") for name in wanted):
-            attention = await self._attention_maps(inspection, None, (), client_gone)
+        levels = {name: level for name in wanted if (level := attention_level(name))}
+        drawn: dict[RenderedName, bytes] = {}
+        for name, level in levels.items():
+            drawn[name], _ = await self.draw_attention(inspection, AttentionAsk(level=level), client_gone)
 
         def work() -> dict[RenderedName, bytes]:
-            image, _ = read_image(self.store.read_image(inspection), max_pixels=self.config.max_pixels)
-            result = unpack_result(inspection.report, self.store.read_maps(inspection))
-            return {name: render(name, image, result, attention) for name in wanted}
+            image, result = self._image(inspection), self._result(inspection)
+            return {name: render(name, image, result) for name in wanted if name not in levels}
 
-        return await self.engine.on_drawing_thread(work)
+        if len(drawn) < len(wanted):
+            drawn |= await self.engine.on_drawing_thread(work)
+        return {name: drawn[name] for name in wanted}
 
     async def draw_attention(
         self, inspection: StoredInspection, ask: AttentionAsk, client_gone: ClientGone
-    ) -> bytes:
-        """Attention of all of the board, a defect or a point; call it inside `engine.admitted()`.
+    ) -> tuple[bytes, Tested]:
+        """A map of all of the board, a defect or a point, and whether it can be believed.
+
+        Call it inside `engine.admitted()`.
 
         Raises:
-            FieldError: a point, defect or head that is not there.
+            FieldError: a point, defect, head or crop that is not there.
             VersionGoneError: another model version made the inspection.
         """
-
-        def read() -> NDArray[np.float32] | None:
-            result = unpack_result(inspection.report, self.store.read_maps(inspection))
-            return asked_cells(ask, inspection.report, result)
-
-        query = await asyncio.to_thread(read)
-        maps = await self._attention_maps(inspection, query, ask.rows, client_gone)
+        result = await asyncio.to_thread(self._result, inspection)
+        query = asked_cells(ask, result)
+        maps = await self.explanations.maps(inspection, result, ask, query, client_gone)
+        values = chosen_map(ask, maps, cells_of(result.height, result.width))
+        tested = await self._test(inspection, result, ask, values, client_gone)
+        if ask.format == "npz":
+            return await asyncio.to_thread(pack_map, ask, values, query), tested
 
         def work() -> bytes:
-            image, _ = read_image(self.store.read_image(inspection), max_pixels=self.config.max_pixels)
-            return answer_attention(ask, image, maps, query)
+            image = self._image(inspection)
+            limit = self.config.max_pixels
+            return draw_map(ask, image, values, query, note=tested.note, max_pixels=limit)
 
-        return await self.engine.on_drawing_thread(work)
+        return await self.engine.on_drawing_thread(work), tested
+
+    async def evidence(
+        self, inspection: StoredInspection, ask: EvidenceAsk, client_gone: ClientGone
+    ) -> EvidenceReport:
+        """Whether maps of a defect can be believed; call it inside `engine.admitted()`.
+
+        Raises:
+            FieldError: a defect that is not there.
+            VersionGoneError: another model version made the inspection.
+        """
+        result = await asyncio.to_thread(self._result, inspection)
+        asked_cells(AttentionAsk(defect=ask.defect), result)
+        number = ask.defect or TOP_CALL
+        maps: dict[Key, NDArray[np.float32]] = {}
+        names: dict[EvidenceMap, Key] = {}
+        for name in ask.maps if result.defects else ():
+            asked = map_ask(name, ask.defect)
+            if asked is None:
+                names[name] = (name,)
+                maps[names[name]] = stored_map(name, result, number)
+                continue
+            query = asked_cells(asked, result)
+            computed = await self.explanations.maps(inspection, result, asked, query, client_gone)
+            names[name] = (*asked.name, *asked.rows)
+            maps[names[name]] = chosen_map(asked, computed, cells_of(result.height, result.width))
+        trials = {}
+        if maps:
+            trials = await self.explanations.trials(inspection, result, number, maps, client_gone)
+        found = {name: trials[key] for name, key in names.items()}
+        return evidence_report(inspection.report.id, result, ask, found)
+
+    async def _test(
+        self,
+        inspection: StoredInspection,
+        result: InspectionResult,
+        ask: AttentionAsk,
+        values: NDArray[np.float32],
+        client_gone: ClientGone,
+    ) -> Tested:
+        """Try the map that is opened on the defect that it is of; of all heads, try their mean."""
+        if ask.tested is None:
+            return Tested(None, POINT_IS_NO_CALL)
+        if not result.defects:
+            return Tested(None, NOTHING_CALLED)
+        name = (*ask.name, *ask.rows)
+        evidence = np.asarray(values.mean(0) if ask.head == "all" else values, np.float32)
+        trials = await self.explanations.trials(inspection, result, ask.tested, {name: evidence}, client_gone)
+        return Tested(trials[name], trials[name].words)
 
     async def draw_defect_map_colour(self, inspection: StoredInspection) -> bytes:
         def work() -> bytes:
-            image, _ = read_image(self.store.read_image(inspection), max_pixels=self.config.max_pixels)
-            result = unpack_result(inspection.report, self.store.read_maps(inspection))
-            return draw_defect_map_colour(image, result)
+            return draw_defect_map_colour(self._image(inspection), self._result(inspection))
 
         return await self.engine.on_drawing_thread(work)
 
@@ -256,33 +321,11 @@ class Backend:
             raise NotFoundError(f"inspection {inspection.report.id} was made without a reference")
         return reference
 
-    async def _attention_maps(
-        self,
-        inspection: StoredInspection,
-        query: NDArray[np.float32] | None,
-        rows: tuple[object, ...],
-        client_gone: ClientGone,
-    ) -> AttentionMaps:
-        """Attention of the asked rows, kept under `rows`, which names the query."""
-        report, loaded = inspection.report, self.engine.metadata
-        key = (report.id, *rows)
-        maps = self._attention.get(key)
-        if maps is None:
-            if report.model.version != loaded.version:
-                raise VersionGoneError(
-                    f"inspection {report.id} was made by {report.model.name} {report.model.version}, "
-                    f"and {loaded.name} {loaded.version} is loaded: its attention cannot be computed now",
-                    hint="inspect the board again to see the attention of the loaded model",
-                )
-            image, reference = await asyncio.to_thread(
-                lambda: (self.store.read_image(inspection), self.store.read_reference(inspection))
-            )
-            maps = await self.engine.attention(image, reference, query=query, client_gone=client_gone)
-        self._attention[key] = maps
-        self._attention.move_to_end(key)
-        if len(self._attention) > NUM_ATTENTION_KEPT:
-            self._attention.popitem(last=False)
-        return maps
+    def _image(self, inspection: StoredInspection) -> Pixels:
+        return read_image(self.store.read_image(inspection), max_pixels=self.config.max_pixels)[0]
+
+    def _result(self, inspection: StoredInspection) -> InspectionResult:
+        return unpack_result(inspection.report, self.store.read_maps(inspection))
 
     def _turn_of(self, kind: str, name: str | None) -> AbstractAsyncContextManager[object]:
         """One request of a key or a picture at a time, so that the second finds what the first stored."""

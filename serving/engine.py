@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,8 +38,6 @@ NUM_AHEAD = 3
 
 Pixels = NDArray[np.uint8]
 """(H, W, 3) RGB."""
-AttentionMaps = dict[str, NDArray[np.float32]]
-"""{"4", "16", "32"}: (num_heads, h_l, w_l) on the level's own tokens; uniform attention is 1.0."""
 T = TypeVar("T")
 
 
@@ -51,6 +49,8 @@ class Inspected:
     result: InspectionResult
     framed: Framed
     timings_ms: dict[str, float]
+    attention: dict[str, NDArray[np.float32]] | None = None
+    """By level, (num_heads, h_l, w_l), uniform 1, of all of the board; None unless asked for."""
 
 
 class Engine:
@@ -123,15 +123,18 @@ class Engine:
         *,
         min_score: float | None,
         recipe: StoredRecipe | None,
+        want_attention: bool = False,
         client_gone: Callable[[], Awaitable[bool]],
     ) -> Inspected:
-        """Decode and inspect; call it inside `admitted()`.
+        """Decode and inspect, with the attention of the same pass if wanted; call it inside `admitted()`.
 
         Raises:
             ImageError: from decoding, or a reference that does not fit the image.
             ClientGoneError: the client had hung up when its turn came; the model did not run.
             BusyError: its turn had not come by the deadline; the model did not run.
         """
+        from inspect_vit.attribution import inspect_with_attention
+
         clock = _StageClock()
         async with self._turn(client_gone):
             clock.lap("queue")
@@ -145,49 +148,47 @@ class Engine:
                 self._decoders, frame, pixels, golden, recipe, self.goldens
             )
             clock.lap("alignment")
-            settings = None if recipe is None else recipe.recipe
-            result = await self._on_model_thread(
-                lambda: self.inspector.inspect(
-                    pixels,
-                    reference=framed.laid,
-                    min_score=min_score,
-                    intake=intake,
-                    ignore=framed.ignore,
-                    min_size_px=framed.min_size_px,
-                    calibration=None if settings is None else settings.calibration,
-                    recipe=None if recipe is None else recipe.name,
-                    camera=(settings and settings.camera) or self.config.camera or None,
-                )
-            )
+            of_recipe = None if recipe is None else recipe.recipe
+            settings: dict[str, Any] = {
+                "min_score": min_score,
+                "intake": intake,
+                "ignore": framed.ignore,
+                "min_size_px": framed.min_size_px,
+                "calibration": None if of_recipe is None else of_recipe.calibration,
+                "recipe": None if recipe is None else recipe.name,
+                "camera": (of_recipe and of_recipe.camera) or self.config.camera or None,
+            }
+
+            def work() -> tuple[InspectionResult, dict[str, NDArray[np.float32]] | None]:
+                if want_attention:
+                    return inspect_with_attention(self.inspector, pixels, reference=framed.laid, **settings)
+                return self.inspector.inspect(pixels, reference=framed.laid, **settings), None
+
+            result, attention = await self.on_model_thread(work)
             clock.lap("inference")
-        return Inspected(intake, result, framed, {**result.timings_ms, **clock.spent_ms})
+        return Inspected(intake, result, framed, {**result.timings_ms, **clock.spent_ms}, attention)
 
-    async def attention(
-        self,
-        image: bytes,
-        reference: bytes | None,
-        *,
-        query: NDArray[np.float32] | None,
-        client_gone: Callable[[], Awaitable[bool]],
-    ) -> AttentionMaps:
-        """Attention of one picture by level and head; call it inside `admitted()`. Raises as `inspect` does.
+    @asynccontextmanager
+    async def pictures(
+        self, image: bytes, reference: bytes | None, client_gone: Callable[[], Awaitable[bool]]
+    ) -> AsyncIterator[tuple[Pixels, Pixels | None]]:
+        """The pictures of an inspection as the model saw them, for questions asked on the model thread.
 
-        query: weights of the cells (h, w) whose rows are asked, None for all of the board.
+        Call it inside `admitted()`. Raises as `inspect` does.
         """
         from inspect_vit.alignment import lay_under
-        from inspect_vit.attribution import board_attention
 
         async with self._turn(client_gone):
             pixels, _ = await self.decode(image, field="image")
             golden = None
             if reference is not None:
-                golden, _ = await self.decode(reference, field="reference")
-
-            def work() -> AttentionMaps:
-                laid = None if golden is None else lay_under(pixels, golden).picture
-                return board_attention(self.inspector, pixels, reference=laid, query=query)
-
-            return await self._on_model_thread(work)
+                posted, _ = await self.decode(reference, field="reference")
+                golden = (
+                    await asyncio.get_running_loop().run_in_executor(
+                        self._decoders, lay_under, pixels, posted
+                    )
+                ).picture
+            yield pixels, golden
 
     async def decode(self, data: bytes, *, field: str) -> tuple[Pixels, IntakeReport]:
         """Decode a picture within the configured limit. Raises ImageError that names the field."""
@@ -225,7 +226,9 @@ class Engine:
         finally:
             self._ahead.release()
 
-    async def _on_model_thread(self, work: Callable[[], T]) -> T:
+    async def on_model_thread(self, work: Callable[[], T]) -> T:
+        """Run one piece of work between inspections: long questions are asked in several."""
+
         def timed() -> T:
             started = time.perf_counter()
             try:

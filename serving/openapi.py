@@ -15,9 +15,12 @@ from inspect_vit.recipe import Recipe
 from serving.openapi_access import SECURITY_SCHEMES, account_paths, add_security
 from serving.openapi_recipes import recipe_paths
 from serving.schemas import (
+    EVIDENCE_MAPS,
     AttentionFormat,
+    AttentionMethod,
     AuditPage,
     ErrorReport,
+    EvidenceReport,
     InspectionPage,
     InspectionReport,
     InspectOptions,
@@ -50,6 +53,7 @@ def openapi_document() -> dict[str, Any]:
         [
             (InspectionReport, "serialization"),
             (InspectionPage, "serialization"),
+            (EvidenceReport, "serialization"),
             (ErrorReport, "serialization"),
             (InspectOptions, "validation"),
             (LoginRequest, "validation"),
@@ -89,7 +93,6 @@ def _paths() -> dict[str, Any]:
     style = _query(
         "style", "grey: 0..255 is probability 0..1; colour: over the board", ["grey", "colour"], "grey"
     )
-    level = _query("level", "patch size of the level in pixels", ["4", "16", "32"], "4")
     reference = _get("The golden reference as posted", _posted(), [404, 422], [as_posted])
     docs = {"summary": "This document", "responses": {"200": _ok({"application/json": {}})}}
     return {
@@ -103,10 +106,23 @@ def _paths() -> dict[str, Any]:
         f"{one}/gate": {"get": _get("Share of each level in the gated fusion, per pixel", _PNG, [404, 422])},
         f"{one}/attention": {
             "get": _get(
-                "What the network looked at on one level: all of the board, a defect or a point",
+                "What the network looked at: attention of a level for all of the board, a defect or a point; "
+                "roll-out or relevance of a defect. The headers evidence-reliable, evidence-drop, "
+                "evidence-random-drop and evidence-words say whether the map can be believed",
                 _PNG | _NPZ,
                 [404, 410, 422, 503],
-                [level, *_attention_query()],
+                _attention_query(),
+            )
+        },
+        f"{one}/evidence": {
+            "get": _get(
+                "Can the overlays be believed: how far the score falls when what they point at is replaced",
+                _json("EvidenceReport"),
+                [404, 410, 422, 503],
+                [
+                    _number("defect", "the defect to test on; default: the top call", "integer"),
+                    _query("map", "only this map; default: relevance in total", list(EVIDENCE_MAPS), None),
+                ],
             )
         },
         "/metrics": {"get": _plain("Counters in Prometheus' text format")},
@@ -117,20 +133,38 @@ def _paths() -> dict[str, Any]:
 
 
 def _attention_query() -> list[dict[str, Any]]:
-    def number(name: str, description: str, kind: str) -> dict[str, Any]:
-        schema = {"type": kind, "minimum": 0}
-        return {"name": name, "in": "query", "description": description, "schema": schema}
-
-    head = number("head", "attention head of the level, or all side by side; default: their mean", "integer")
+    head = _number("head", "attention head of the level, or all side by side; default: their mean", "integer")
     head["schema"] = {"anyOf": [head["schema"], {"const": "all"}]}
+    method = _query(
+        "method",
+        "attention: exact weights; rollout: through all blocks of all levels; relevance: by gradient",
+        list(get_args(AttentionMethod)),
+        "attention",
+    )
+    level = _query(
+        "level",
+        "patch size of the level in pixels, default 4; all of them, the default, for relevance and rollout",
+        ["4", "16", "32", "all"],
+        None,
+    )
+    crop = _query("crop", "part to draw: left,top,right,bottom in pixels; default: all", None, None)
     return [
+        method,
+        level,
         head,
-        number("x", "with y: what this point attended to; pixels of the posted image", "number"),
-        number("y", "see x", "number"),
-        number("defect", "what the defect of this id attended to, weighted by its defect map", "integer"),
+        _number("x", "with y: what this point attended to; pixels of the posted image", "number"),
+        _number("y", "see x", "number"),
+        _number(
+            "defect",
+            "what the defect of this id attended to, or what spoke for it; relevance, rollout: default 1",
+            "integer",
+        ),
         _query(
             "format", "a picture, or float32 numbers per 4 px cell", list(get_args(AttentionFormat)), "png"
         ),
+        _number("scale", "drawn pixels per pixel of the board, 0.1 to 16; default 1", "number"),
+        crop,
+        _number("contour", "also draw a line at this value of the map", "number"),
     ]
 
 
@@ -215,6 +249,11 @@ def _query(name: str, description: str, choices: list[str] | None, default: str 
         schema["enum"] = choices
     if default is not None:
         schema["default"] = default
+    return {"name": name, "in": "query", "description": description, "schema": schema}
+
+
+def _number(name: str, description: str, kind: str) -> dict[str, Any]:
+    schema = {"type": kind, "minimum": 0}
     return {"name": name, "in": "query", "description": description, "schema": schema}
 
 

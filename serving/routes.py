@@ -14,6 +14,8 @@ from starlette.routing import Route
 from inspect_vit.results import Verdict
 from serving.attention import PARAMETERS, read_ask
 from serving.errors import FieldError, NotFoundError
+from serving.evidence import PARAMETERS as EVIDENCE_PARAMETERS
+from serving.evidence import read_evidence_ask
 from serving.ids import is_id
 from serving.metrics import metrics_page
 from serving.openapi import openapi_document
@@ -114,10 +116,17 @@ async def get_attention(request: Request) -> Response:
     ask = read_ask(_query(request, PARAMETERS))
     inspection, backend = await _find(request), _backend(request)
     with backend.engine.admitted():
-        answered = await backend.draw_attention(inspection, ask, request.is_disconnected)
-    if ask.format == "png":
-        return _png(answered)
-    return Response(answered, media_type="application/octet-stream", headers=PICTURE_HEADERS)
+        data, tested = await backend.draw_attention(inspection, ask, request.is_disconnected)
+    media_type = "image/png" if ask.format == "png" else "application/octet-stream"
+    return Response(data, media_type=media_type, headers={**PICTURE_HEADERS, **tested.headers})
+
+
+async def get_evidence(request: Request) -> Response:
+    """GET /v1/inspections/{id}/evidence."""
+    ask = read_evidence_ask(_query(request, EVIDENCE_PARAMETERS))
+    inspection, backend = await _find(request), _backend(request)
+    with backend.engine.admitted():
+        return _json(await backend.evidence(inspection, ask, request.is_disconnected))
 
 
 async def docs(request: Request) -> Response:
@@ -139,6 +148,7 @@ ROUTES = [
     _route("/v1/inspections/{id}/overlay", get_overlay),
     _route("/v1/inspections/{id}/gate", get_gate),
     _route("/v1/inspections/{id}/attention", get_attention),
+    _route("/v1/inspections/{id}/evidence", get_evidence),
     _route("/metrics", metrics_page),
     _route("/docs.json", docs),
 ]

@@ -18,9 +18,26 @@ from serving.roles import Role
 AttentionLevel = Literal["4", "16", "32"]
 LEVELS: tuple[AttentionLevel, ...] = get_args(AttentionLevel)
 AttentionFormat = Literal["png", "npz"]
+AttentionMethod = Literal["attention", "relevance", "rollout"]
+MapLevel = Literal["4", "16", "32", "all"]
 RenderedName = Literal["defect_map", "overlay", "gate", "attention_4", "attention_16", "attention_32"]
 RENDERED_NAMES: tuple[RenderedName, ...] = get_args(RenderedName)
 """Pictures that are drawn from an inspection, as `options.include` and `pictures` spell them."""
+
+EvidenceMap = Literal[
+    "attention_4",
+    "attention_16",
+    "attention_32",
+    "gate",
+    "rollout",
+    "relevance",
+    "relevance_4",
+    "relevance_16",
+    "relevance_32",
+    "defect_map",
+]
+EVIDENCE_MAPS: tuple[EvidenceMap, ...] = get_args(EvidenceMap)
+"""Maps whose truth is tested."""
 
 Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 
@@ -134,6 +151,7 @@ class Links(Wire):
     defect_map: str
     overlay: str
     attention: str
+    evidence: str
     gate: str
 
 
@@ -215,6 +233,35 @@ class AuditPage(Wire):
     next: str | None = Field(description="link to the next page, null on the last one")
 
 
+class MapEvidence(Wire):
+    """Whether one map of one defect can be believed."""
+
+    map: EvidenceMap
+    link: str = Field(description="the picture")
+    score: Share = Field(description="of the defect, as the board is")
+    score_without: Share = Field(description="of the defect when the map's most relevant area is replaced")
+    score_without_random: Share = Field(description="of the defect when as large an area elsewhere is")
+    drop: FiniteFloat = Field(description="score - score_without")
+    random_drop: FiniteFloat = Field(description="score - score_without_random")
+    faithfulness: FiniteFloat = Field(description="(drop - random_drop) / score: 1 all of it, 0 none")
+    reliable: bool
+    words: str
+
+
+class EvidenceReport(Wire):
+    """Whether the overlays of an inspection can be believed, for one of its defects."""
+
+    id: str
+    defect: int | None = Field(description="the defect they were tested on; null: the inspection lists none")
+    label: str | None
+    with_reference: bool = Field(
+        description="true: the golden reference replaced areas; false: filled from around, a weaker test"
+    )
+    area_px: int | None = Field(description="pixels replaced each time")
+    maps: tuple[MapEvidence, ...]
+    words: str = Field(description="why nothing was tested; empty when something was")
+
+
 class ErrorDetail(Wire):
     code: str
     message: str
@@ -265,6 +312,7 @@ def answer(stored: StoredReport, *, pictures: dict[RenderedName, str] | None = N
         defect_map=f"{base}/defect_map",
         overlay=f"{base}/overlay",
         attention=f"{base}/attention",
+        evidence=f"{base}/evidence",
         gate=f"{base}/gate",
     )
     return InspectionReport(**dict(stored), links=links, pictures=pictures)

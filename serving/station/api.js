@@ -66,6 +66,12 @@ export async function getPicture(link) {
   return URL.createObjectURL(await (await call(link)).blob());
 }
 
+/** Whether one map can be believed, tested on a defect or, without one, on the top call. */
+export async function getEvidence(link, map, defect) {
+  const query = new URLSearchParams(defect === null ? { map } : { map, defect });
+  return (await call(`${link}?${query}`)).json();
+}
+
 export async function listSamples() {
   return (await call("/station/samples.json")).json();
 }

@@ -2,7 +2,8 @@
 
 import { getFile, getInspection, inspect, listInspections, listSamples, newKey } from "/station/api.js";
 import { element, inspectionItem, markDefect, showAnswer, size, withdrawAnswer } from "/station/answer.js";
-import { LAYERS } from "/station/layers.js";
+import { EvidenceLine } from "/station/evidence.js";
+import { isThere, LAYERS } from "/station/layers.js";
 import { wireKeys } from "/station/keys.js";
 import { admitted } from "/station/login.js";
 import { Viewer } from "/station/viewer.js";
@@ -16,6 +17,7 @@ const files = { image: null, reference: null };
 let isSample = false;
 const state = { report: null, layer: FIRST_LAYER, selected: null, samples: [], nextSample: 0, older: null };
 const viewer = new Viewer(select);
+const evidence = new EvidenceLine();
 
 // inspect
 
@@ -88,12 +90,10 @@ async function show(report) {
   const took = ((report.timings_ms.inference ?? 0) / 1000).toFixed(2);
   say(`${report.serial ?? size(report.image)}: ${report.verdict}, inspected in ${took} s`);
   markOpened();
-  layerButtons().forEach((button, index) => {
-    button.disabled = index > 0 && !LAYERS[index].link(report.links);
-  });
+  layerButtons().forEach((button, index) => (button.disabled = !isThere(LAYERS[index], report)));
   try {
     await viewer.open(report);
-    await chooseLayer(LAYERS[state.layer].link(report.links) ? state.layer : FIRST_LAYER);
+    await chooseLayer(layerButtons()[state.layer].disabled ? FIRST_LAYER : state.layer);
   } catch (error) {
     fail(error, "The board's picture could not be loaded.");
   }
@@ -105,7 +105,9 @@ async function chooseLayer(index) {
   const layer = LAYERS[index];
   layerButtons().forEach((button, other) => button.setAttribute("aria-pressed", other === index));
   viewer.showBoxes(byId("boxes").checked && !layer.drawsBoxes);
-  await viewer.showLayer(layer.link(state.report.links), layer.waiting ?? "Loading\u2026");
+  const link = layer.link(state.report.links, state.selected);
+  const tested = evidence.show(state.report, layer.map ?? null, state.selected);
+  await Promise.all([tested, viewer.showLayer(link, layer.waiting ?? "Loading\u2026")]);
 }
 
 function select(id) {
@@ -115,6 +117,7 @@ function select(id) {
   markDefect(state.selected);
   viewer.focus(defect);
   if (isAgain) viewer.fit();
+  if (LAYERS[state.layer].map) chooseLayer(state.layer);
 }
 
 function step(direction) {
@@ -221,6 +224,7 @@ function withdraw(words) {
   state.selected = null;
   withdrawAnswer(words);
   viewer.close();
+  evidence.say("");
   layerButtons().forEach((button) => (button.disabled = true));
   markOpened();
   say(words);
@@ -255,7 +259,7 @@ const KEYS = {
   b: () => byId("boxes").click(),
   s: trySample,
 };
-LAYERS.forEach((layer, index) => (KEYS[index + 1] = () => chooseLayer(index)));
+LAYERS.forEach((layer, index) => (KEYS[(index + 1) % 10] = () => chooseLayer(index)));
 
 function wire() {
   wireFile("image");
@@ -267,7 +271,7 @@ function wire() {
         "button",
         { type: "button", "aria-pressed": String(index === FIRST_LAYER), disabled: true },
         layer.name,
-        element("kbd", {}, String(index + 1)),
+        element("kbd", {}, String((index + 1) % 10)),
       ),
     ),
   );

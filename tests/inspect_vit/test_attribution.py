@@ -10,7 +10,12 @@ import torch
 from numpy.typing import NDArray
 
 from inspect_vit.ablation import Evidence, ablation_drop, evidence
-from inspect_vit.attribution import attention_cells, attention_heads, explanation_maps
+from inspect_vit.attribution import (
+    attention_cells,
+    attention_heads,
+    explanation_maps,
+    inspect_with_attention,
+)
 from inspect_vit.cells import defect_query, point_query, to_cells
 from inspect_vit.errors import ConfigError
 from inspect_vit.inspector import Inspector
@@ -202,3 +207,22 @@ def test_levels_disagree_when_one_speaks_against_the_call() -> None:
     assert shown(-0.5, 3.0).disagrees == "context alarm, fine against"
     assert shown(-0.5, 3.0).disagreement == 0.5
     assert shown(2.0, 0.0).score_drop["4"] == pytest.approx(1 / (1 + np.exp(-2)) - 0.5)
+
+
+def test_verdict_and_attention_come_of_one_pass(small_inspector: Inspector, board_pair: Pair) -> None:
+    image, reference = board_pair
+    alone = small_inspector.inspect(image, reference=reference, min_score=0.02)
+    passes: list[int] = []
+    counter = small_inspector.model.head.register_forward_hook(lambda *_: passes.append(1))
+    try:
+        together, heads = inspect_with_attention(small_inspector, image, reference=reference, min_score=0.02)
+    finally:
+        counter.remove()
+    assert len(passes) == 1
+    assert together.defects == alone.defects and together.verdict == alone.verdict
+    np.testing.assert_array_equal(together.defect_map, alone.defect_map)
+    assert set(together.timings_ms) == set(alone.timings_ms) and together.timings_ms["model"] > 0
+    wanted = small_inspector.attention(image, reference=reference)
+    for level, by_head in heads.items():
+        cells = to_cells(by_head.mean(0), (23, 30), int(level) // 4)
+        np.testing.assert_allclose(cells, wanted[level], atol=1e-6)

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from inspect_vit import colours, overlay
+from inspect_vit import colours, evidence_overlay, overlay
 from inspect_vit.drawing import upsample
 from inspect_vit.errors import ConfigError
+from inspect_vit.legends import WARNING, Note
 from inspect_vit.results import Defect, InspectionResult, Verdict
 from inspect_vit.views import View
 
@@ -95,8 +96,8 @@ class TestRelevance:
 
     def test_for_is_warm_against_is_cold_and_none_is_the_board(self) -> None:
         relevance = hot_cell(10, 10) - hot_cell(10, 40)
-        picture = overlay.render_relevance(GREY, relevance, legend=False).astype(int)
-        bare = overlay.render_relevance(GREY, np.zeros_like(relevance), legend=False).astype(int)
+        picture = evidence_overlay.render_relevance(GREY, relevance, legend=False).astype(int)
+        bare = evidence_overlay.render_relevance(GREY, np.zeros_like(relevance), legend=False).astype(int)
         assert picture[42, 42, 0] > picture[42, 42, 2] + 80
         assert picture[42, 162, 2] > picture[42, 162, 0] + 80
         np.testing.assert_array_equal(picture[100:], bare[100:])
@@ -105,8 +106,8 @@ class TestRelevance:
 class TestAttention:
     def test_the_asked_cells_are_framed(self) -> None:
         cells, query = np.ones((40, 60), np.float32), hot_cell(20, 30)
-        plain = overlay.render_attention(GREY, cells, "4", legend=False)
-        framed = overlay.render_attention(GREY, cells, "4", query=query, legend=False)
+        plain = evidence_overlay.render_attention(GREY, cells, "4", legend=False)
+        framed = evidence_overlay.render_attention(GREY, cells, "4", query=query, legend=False)
         rows, columns = np.nonzero((plain != framed).any(2))
         assert abs(rows.mean() - 82) < 2 and abs(columns.mean() - 122) < 2
         assert np.ptp(rows) < 40
@@ -114,8 +115,8 @@ class TestAttention:
     def test_a_contour_runs_where_it_is_asked(self) -> None:
         cells = np.ones((40, 60), np.float32)
         cells[:, 30:] = 16.0
-        plain = overlay.render_attention(GREY, cells, "4", legend=False)
-        drawn = overlay.render_attention(GREY, cells, "4", contour=4.0, legend=False)
+        plain = evidence_overlay.render_attention(GREY, cells, "4", legend=False)
+        drawn = evidence_overlay.render_attention(GREY, cells, "4", contour=4.0, legend=False)
         rows, columns = np.nonzero((plain != drawn).any(2)[5:-5, :-5])
         assert len(rows) and abs(columns - 120).max() <= 4
 
@@ -124,12 +125,47 @@ class TestAttention:
         """Panels of uniform attention hold the colour of 1; the head that looks harder shows in its own."""
         heads = np.ones((count, 40, 60), np.float32)
         heads[0] = 16.0
-        drawn = overlay.render_heads(GREY, heads, "16")
+        drawn = evidence_overlay.render_heads(GREY, heads, "16")
         columns = min(panels, 4)
         cell = (drawn.shape[1] - 2 * 28 - (columns - 1) * 20) // columns
-        assert cell == overlay.HEAD_PANEL_PX
+        assert cell == evidence_overlay.HEAD_PANEL_PX
         colour = {1.0: colours.ATTENTION_TABLE[64], 16.0: colours.ATTENTION_TABLE[191]}
         for number in range(min(count, 4)):
             left = 28 + number * (cell + 20) + cell // 2
             want = colour[16.0 if number == 0 else 1.0].astype(int)
             assert np.abs(drawn[180, left].astype(int) - want).max() <= 1, number
+
+
+class TestNote:
+    def test_a_doubtful_map_says_so_on_the_picture(self) -> None:
+        """In a colour that little else on the picture has: the end of a bar alone."""
+        board, cells = np.full((400, 600, 3), 90, np.uint8), np.ones((100, 150), np.float32)
+        doubt = Note("not reliable", ("score 0.90, without this 0.89",), is_warning=True)
+        fine = Note("reliable", ("score 0.90, without this 0.02",))
+        drawings = {
+            "attention": lambda note: evidence_overlay.render_attention(board, cells, "16", note=note),
+            "rollout": lambda note: evidence_overlay.render_rollout(board, cells / 15000, note=note),
+            "relevance": lambda note: evidence_overlay.render_relevance(board, 0 * cells, note=note),
+            "heads": lambda note: evidence_overlay.render_heads(board, cells[None], "16", note=note),
+        }
+        for name, draw in drawings.items():
+            yellow = {
+                note: int((np.abs(draw(note).astype(int) - WARNING).max(2) < 30).sum())
+                for note in (doubt, fine, None)
+            }
+            assert yellow[doubt] > yellow[None] + 50, name
+            assert yellow[fine] == yellow[None] < 100, name
+
+    def test_the_warning_stays_where_the_legend_has_no_room(self) -> None:
+        board, cells = np.full((120, 320, 3), 90, np.uint8), np.ones((30, 80), np.float32)
+        doubt = Note("not reliable", ("score 0.90, without this 0.89",), is_warning=True)
+        bare = evidence_overlay.render_attention(board, cells, "4", legend=False)
+        drawn = evidence_overlay.render_attention(board, cells, "4", note=doubt)
+        assert (np.abs(drawn.astype(int) - WARNING).max(2) < 30).sum() > 50
+        fine = evidence_overlay.render_attention(board, cells, "4", note=Note("reliable", ("a", "b")))
+        np.testing.assert_array_equal(fine, bare)
+
+
+def test_rollout_scale_is_fixed_and_logarithmic() -> None:
+    values = np.array([0, 1e-5, 1e-3, 1e-1, 1], np.float32)
+    np.testing.assert_allclose(colours.rollout_scale(values), [0, 0, 0.5, 1, 1], atol=1e-6)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from inspect_vit import colours, overlay
+from inspect_vit import colours, evidence_overlay, overlay
 from inspect_vit.annotation import draw_defects
 from inspect_vit.drawing import upsample
 from inspect_vit.results import Defect, InspectionResult, Verdict
@@ -186,7 +186,7 @@ class TestOverlay:
             overlay.render_overlay(image, result),
             overlay.render_defect_map_colour(image, result),
             overlay.render_gate(image, result),
-            overlay.render_attention(image, attention, "16"),
+            evidence_overlay.render_attention(image, attention, "16"),
         ):
             assert picture.shape == image.shape
             assert picture.dtype == np.uint8
@@ -221,7 +221,7 @@ class TestMaps:
         image = np.full((80, 160, 3), 90, np.uint8)
         cells = np.ones((20, 40), np.float32)
         cells[:, :20] = 4.0
-        picture = overlay.render_attention(image, cells, "4", legend=False)
+        picture = evidence_overlay.render_attention(image, cells, "4", legend=False)
         np.testing.assert_array_equal(picture[40, 8], colours.ATTENTION_TABLE[128])
         np.testing.assert_array_equal(picture[40, 150], colours.ATTENTION_TABLE[64])
 

@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from pathlib import Path
 
+import cv2
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -25,7 +26,7 @@ from inspect_vit.perturbation import (
     take_cells,
     view_around,
 )
-from inspect_vit.reliability import RELIABLE_FROM, Reliability, faithfulness_of
+from inspect_vit.reliability import RELIABLE_FROM, Reliability, faithfulness_of, set_up, try_map
 from inspect_vit.results import BoxXyxy, Defect, InspectionResult
 
 
@@ -62,6 +63,22 @@ def test_scores_are_those_of_a_picture_with_the_pixels_pasted(tiny_checkpoint: P
         pixels = np.kron(mask, np.ones((4, 4), bool))[:70, :50, None]
         pasted = np.where(pixels, infill, image)
         assert found.max() == pytest.approx(inspector.inspect(pasted, reference=reference).score, abs=1e-6)
+
+
+def test_without_reference_holes_are_filled_from_around_them(tiny_checkpoint: Path) -> None:
+    """The score is that of a picture whose hole was painted over before it was inspected."""
+    inspector = Inspector(tiny_checkpoint, device="cpu")
+    rng = np.random.default_rng(3)
+    image = cv2.GaussianBlur(rng.integers(0, 256, (96, 120, 3), np.uint8), (0, 0), 3)
+    image = np.ascontiguousarray(np.repeat(image[..., :1], 3, axis=2))
+    scene = pose(inspector, image, reference=None, defect=make_defect("open", (0, 0, 120, 96)))
+    mask = np.zeros((1, *scene.region.shape), np.bool_)
+    mask[0, 6:10, 8:14] = True
+    pixels = np.kron(mask[0], np.ones((4, 4), np.uint8)).astype(np.uint8)
+    grey = cv2.inpaint(image[..., 0], pixels, 5, cv2.INPAINT_TELEA)
+    painted = inspector.inspect(np.repeat(grey[..., None], 3, axis=2)).score
+    assert scene.scores(mask).max() == pytest.approx(painted, abs=1e-5)
+    assert painted != pytest.approx(inspector.inspect(image).score, abs=1e-5)
 
 
 @pytest.mark.parametrize("size", [(640, 640), (320, 900), (1000, 650)])
@@ -149,6 +166,24 @@ def test_a_true_map_is_reliable_and_a_map_of_elsewhere_is_not(
     assert good.score_without < result.thresholds[defect.label] < good.score
     assert not faithfulness_of(1.0 - true, defect=defect, **asked).is_reliable
     assert faithfulness_of(true, defect=defect, **asked) == good
+
+
+def test_without_reference_a_true_map_is_reliable_and_says_how_it_was_tested(
+    sample_pair: tuple[Path, Path],
+) -> None:
+    inspector = Inspector(default_checkpoint().with_name("deeppcb-nano.safetensors"), device="cpu")
+    image = read_image(sample_pair[0])[0]
+    defect = inspector.inspect(image).defects[0]
+    left, top, right, bottom = (int(edge // 4) for edge in defect.box_xyxy)
+    true = np.zeros((160, 160), np.float32)
+    true[top : bottom + 1, left : right + 1] = 1.0
+    trial = set_up(inspector, image, reference=None, defect=defect)
+    good, bad = try_map(trial, true), try_map(trial, 1.0 - true)
+    assert good.is_reliable and not bad.is_reliable
+    assert good.words.startswith("reliable: with the area it points at filled from around it the score goes")
+    assert good.words.endswith("without a reference this is a weaker test")
+    assert bad.note.is_warning and bad.note.title == "not reliable"
+    assert not good.note.is_warning
 
 
 def test_reliability_is_the_share_of_the_score_beyond_chance() -> None:

@@ -74,9 +74,54 @@ def test_heads_are_apart_or_side_by_side(server: Any, link: str) -> None:
     assert picture.shape[1] > 3 * 400, "two heads and their mean"
 
 
+def test_relevance_and_rollout_are_of_the_top_call_unless_a_defect_is_named(server: Any, link: str) -> None:
+    def ask(**params: Any) -> Any:
+        return numbers(server.client.get(link, params={"format": "npz", **params}))
+
+    for method, levels in (("relevance", ("4", "16", "32", "all")), ("rollout", ("all",))):
+        top, first, second = (ask(method=method, **params) for params in ({}, {"defect": 1}, {"defect": 2}))
+        np.testing.assert_array_equal(top[method], first[method])
+        assert top[method].shape == (64, 80)
+        assert not np.array_equal(first[method], second[method])
+        maps = [ask(method=method, level=level)[method] for level in levels]
+        np.testing.assert_array_equal(maps[-1], top[method])
+        if method == "relevance":
+            np.testing.assert_allclose(sum(maps[:3]), maps[3], atol=1e-6)
+
+
+def test_a_part_is_drawn_at_any_zoom_and_a_contour_on_demand(server: Any, link: str) -> None:
+    def picture(**params: Any) -> Any:
+        answer = server.client.get(link, params={"level": 16, "defect": 1, **params})
+        assert answer.status_code == 200, answer.text
+        return cv2.imdecode(np.frombuffer(answer.content, np.uint8), cv2.IMREAD_COLOR)
+
+    assert picture(scale=0.5).shape[:2] == (128, 160)
+    part = picture(crop="40,20,140,80", scale=3)
+    assert part.shape[:2] == (180, 300)
+    whole = picture()
+    lined = picture(contour=0.5)
+    changed = (whole != lined).any(2).mean()
+    assert 0 < changed < 0.2, "a thin line around the asked window"
+    heads = picture(head="all", scale=0.5)
+    assert heads.shape[1] < 3 * 250, "panels follow the scale"
+
+
 @pytest.mark.parametrize(
     ("query", "words"),
     [
+        ("method=gate", "method: 'gate', wanted one of attention, relevance, rollout"),
+        ("level=all", "level: 'all', wanted one of 4, 16, 32"),
+        ("method=rollout&level=4", "level: '4', wanted all: roll-out adds the levels"),
+        ("method=relevance&head=0", "head: met together with method=relevance, wanted a defect"),
+        ("method=rollout&x=1&y=1", "x: met together with method=rollout, wanted a defect"),
+        ("scale=0", "scale: 0, wanted 0.1 to 16"),
+        ("scale=16", "scale: 16 gives a picture of 5120 x 4096 px, wanted at most 1 megapixels"),
+        ("head=all&level=16&scale=4&crop=0,0,9,9", "scale: 4 gives 3 pictures of 1600 x 1600 px"),
+        ("crop=1,2,3", "crop: '1,2,3', wanted left,top,right,bottom in whole pixels"),
+        ("crop=9,2,3,4", "crop: '9,2,3,4', wanted left < right and top < bottom"),
+        ("crop=0,0,321,9", "crop: 0,0,321,9 does not lie on the board of 320 x 256 px"),
+        ("contour=0", "contour: 0, wanted a value above 0"),
+        ("format=npz&scale=2", "scale: met together with format=npz"),
         ("level=8", "level: '8', wanted one of 4, 16, 32"),
         ("head=2&level=16", "head: 2, wanted 0 to 1 on the 16 px level, or all"),
         ("head=-1", "head: '-1', wanted a number from 0, or all"),

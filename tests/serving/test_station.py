@@ -124,6 +124,27 @@ def test_a_defect_is_zoomed_to_and_stepped_through(page: Page, server: Any, boar
     expect(page.locator("#marks")).to_be_hidden()
 
 
+def test_a_layer_says_whether_it_can_be_believed(
+    page: Page, server: Any, board_png: bytes, reference_png: bytes
+) -> None:
+    report = server.client.post(
+        "/v1/inspect",
+        files={"image": board_png, "reference": reference_png},
+        data={"options": '{"min_score": 0.0}', "serial": "ST-3"},
+    ).json()
+    page.goto(f"{page.url}#{report['id']}")
+    page.reload()
+    line = page.locator("#evidence")
+    expect(line).to_contain_text("Tested on defect 1, ", timeout=30_000)
+    page.keyboard.press("0")
+    page.locator("#defects button").nth(1).click()
+    told = server.client.get(report["links"]["evidence"], params={"map": "relevance", "defect": 2}).json()
+    expect(line).to_contain_text(f"Tested on defect 2, {told['label']}: {told['maps'][0]['words']}.")
+    expect(line).to_have_class("" if told["maps"][0]["reliable"] else "doubt")
+    page.keyboard.press("1")
+    expect(line).to_be_hidden()
+
+
 def test_what_is_wrong_is_said_in_words(browser: Browser, server: Any) -> None:
     context = browser.new_context()
     page = context.new_page()
