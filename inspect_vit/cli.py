@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import subprocess
 import sys
 import traceback
 from collections.abc import Sequence
@@ -14,7 +12,16 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from inspect_vit import cli_calibrate, cli_data, cli_doctor, cli_evaluate, cli_keys, cli_store
+from inspect_vit import (
+    cli_calibrate,
+    cli_data,
+    cli_doctor,
+    cli_evaluate,
+    cli_keys,
+    cli_serve,
+    cli_store,
+)
+from inspect_vit.cli_serve import CalibrationOption, CameraOption, CheckpointOption
 from inspect_vit.console import (
     calibration_remark,
     defect_table,
@@ -42,24 +49,13 @@ app.command()(cli_keys.audit)
 app.command()(cli_evaluate.evaluate)
 app.command()(cli_calibrate.calibrate)
 app.command()(cli_doctor.doctor)
+app.command()(cli_serve.serve)
 app.command()(cli_store.prune)
 app.command()(cli_store.backup)
 app.command()(cli_store.restore)
 
-CheckpointOption = Annotated[
-    Path | None,
-    typer.Option(help="Model file (.safetensors). Default: the one shipped with the package."),
-]
 DeviceOption = Annotated[
     str, typer.Option(help="Where the model runs: auto (CUDA if there is one, else CPU), cpu, cuda, cuda:N.")
-]
-CalibrationOption = Annotated[
-    Path | None,
-    typer.Option(help="File of inspect-vit calibrate: thresholds and claims. Default: the checkpoint's."),
-]
-CameraOption = Annotated[
-    str | None,
-    typer.Option(help="Camera and lighting of the pictures, as the calibration names it. Default: none."),
 ]
 
 
@@ -70,9 +66,7 @@ def inspect(
     ],
     reference: Annotated[
         Path | None,
-        typer.Option(
-            help="Picture of a good board, aligned and of the same size, for every IMG. Default: none."
-        ),
+        typer.Option(help="Picture of a good board, for every IMG; it is aligned with each. Default: none."),
     ] = None,
     references: Annotated[
         Path | None,
@@ -131,55 +125,6 @@ def inspect(
     count = "1 file" if len(written) == 1 else f"{len(written)} files"
     say(f"wrote {count} to {out}{os.sep}: {_name_some(written)}")
     raise typer.Exit(max(EXIT_CODES[report["verdict"]] for report in reports))
-
-
-@app.command()
-def serve(
-    checkpoint: CheckpointOption = None,
-    host: Annotated[
-        str, typer.Option(help="IP address to listen on; 0.0.0.0 opens the service to the network.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="TCP port to listen on.")] = 3000,
-    calibration: CalibrationOption = None,
-    camera: CameraOption = None,
-    sample: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder of sample boards: inspect the first pair (X_test.png with X_temp.png) once ready, "
-            "then keep serving. Default: none. Takes --without-keys."
-        ),
-    ] = None,
-    without_keys: Annotated[
-        bool,
-        typer.Option(
-            "--without-keys",
-            help="Ask nobody for a key and answer this machine alone. Default: as INSPECT_VIT_KEYS says.",
-        ),
-    ] = False,
-) -> None:
-    """Run the inspection service and the QA station until Ctrl-C."""
-    from serving import run
-
-    if sample is None:
-        run.serve(
-            checkpoint,
-            host=host,
-            port=port,
-            without_keys=without_keys,
-            calibration=calibration,
-            camera=camera,
-        )
-    raise typer.Exit(
-        _serve_with_sample(
-            sample,
-            checkpoint,
-            host=host,
-            port=port,
-            without_keys=without_keys,
-            calibration=calibration,
-            camera=camera,
-        )
-    )
 
 
 @app.command()
@@ -260,46 +205,6 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         traceback.print_exc()
         sys.exit(EXIT_BUG)
     sys.exit(EXIT_USAGE)
-
-
-def _serve_with_sample(folder: Path, checkpoint: Path | None, **settings: Any) -> int:
-    """Start the server as a child, inspect a sample on it, and stay until it ends; returns its exit code.
-
-    settings: as `prepare` takes them.
-    """
-    from serving.config import from_environment
-    from serving.run import prepare, stop, wait_until_ready
-    from serving.sample import find_sample, inspect_sample
-
-    find_sample(folder)
-    server = prepare(checkpoint, samples=folder, **settings)
-    if server.environ.get("INSPECT_VIT_KEYS") != "off":
-        raise ConfigError(
-            "--sample posts a board as a first visitor would, without a key: add --without-keys, or leave "
-            "--sample away and log in at the station"
-        )
-    say(server.notice)
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda received, _: sys.exit(128 + received))
-    # A job that a shell started in the background ignores SIGINT; whoever sends it one means it.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    # A session of its own: Ctrl-C reaches this process alone, which then ends the server in order.
-    process = subprocess.Popen(server.argv, env=server.environ, start_new_session=True)
-    try:
-        wait_until_ready(process, server.url)
-        answer = inspect_sample(server.url, folder, out=from_environment(os.environ).home_dir / "sample")
-        console = stdout()
-        console.print(f"\nsample {answer.image} with golden reference {answer.reference}", markup=False)
-        console.print(verdict_table([answer.report]))
-        console.print(defect_table(answer.report))
-        print(f"overlay     {answer.overlay}")
-        print(f"QA station  {server.url}/station")
-        print("Ctrl-C stops the service", flush=True)
-        return process.wait()
-    except KeyboardInterrupt:
-        return 0
-    finally:
-        stop(process)
 
 
 def _name_some(paths: Sequence[Path]) -> str:

@@ -36,12 +36,12 @@ def doctor(
 ) -> None:
     """Check a model's attention, with a remedy for each fault. Exit code: 0 healthy, 1 ill, 2 wrong usage."""
     from inspect_vit.checkpoint import default_checkpoint, load_checkpoint
+    from inspect_vit.devices import resolve_device
     from inspect_vit.doctor import examine
     from inspect_vit.doctor_boards import load_boards
     from inspect_vit.doctor_findings import Health
     from inspect_vit.doctor_page import write_page
     from inspect_vit.doctor_report import counted, report_json, tables
-    from inspect_vit.inspector import resolve_device
 
     chosen = resolve_device(device)
     model, metadata = load_checkpoint(checkpoint or default_checkpoint(), device=chosen)

@@ -21,7 +21,8 @@ from inspect_vit.cells import CELL_PX, cells_of
 from inspect_vit.checkpoint import ReferenceMode, load_checkpoint
 from inspect_vit.config import AttentionBackend
 from inspect_vit.coverage import check_mask, coverage
-from inspect_vit.errors import ConfigError, ImageError, ImageTooLargeError
+from inspect_vit.devices import resolve_device
+from inspect_vit.errors import ImageError, ImageTooLargeError
 from inspect_vit.findings import MAX_LISTED, find
 from inspect_vit.listing import failure_reasons, list_defects
 from inspect_vit.model import HierarchicalViT, ModelOutput
@@ -257,27 +258,6 @@ class Inspector:
         bottom, right = -channels.shape[0] % step, -channels.shape[1] % step
         padded = np.pad(channels, ((0, bottom), (0, right), (0, 0)), mode="edge")
         return torch.from_numpy(padded.transpose(2, 0, 1)[None]).to(self.device)
-
-
-def resolve_device(device: str) -> torch.device:
-    """auto, cpu, cuda or cuda:N as a torch device.
-
-    Raises:
-        ConfigError: a device that is unknown or not there.
-    """
-    if device == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        chosen = torch.device(device)
-    except RuntimeError as error:
-        raise ConfigError(f"unknown device {device!r}; use auto, cpu, cuda or cuda:N") from error
-    if chosen.type not in ("cpu", "cuda"):
-        raise ConfigError(f"device {device!r} is not supported; use auto, cpu, cuda or cuda:N")
-    if chosen.type == "cuda" and (chosen.index or 0) >= torch.cuda.device_count():
-        raise ConfigError(
-            f"device {device!r} is not there: {torch.cuda.device_count()} CUDA devices found; use auto"
-        )
-    return chosen
 
 
 def check_picture(picture: NDArray[np.uint8], what: str) -> None:

@@ -14,10 +14,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from serving.access import token_in
+from serving.account_schemas import AuditPage, LoginRequest, SessionReport
 from serving.audit import read_audit
 from serving.errors import FieldError, UnauthorizedError
 from serving.roles import Actor
-from serving.schemas import AuditPage, LoginRequest, SessionReport
 from serving.sessions import COOKIE, close_session, find_session, open_session
 from serving.uploads import check_label
 from serving.wire import read_limit, read_query, wire_response

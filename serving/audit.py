@@ -13,9 +13,9 @@ from typing import Any
 from sqlalchemy import Engine, select
 from sqlalchemy.orm import Session
 
+from serving.account_schemas import AuditEntry
 from serving.database import AuditRow
 from serving.roles import Actor
-from serving.schemas import AuditEntry
 
 WITHOUT_KEYS = "(without keys)"
 """Stands for the actor while keys are off: nobody was asked for a name."""

@@ -12,22 +12,20 @@ from typing import Any, get_args
 from pydantic.json_schema import models_json_schema
 
 from inspect_vit.recipe import Recipe
+from serving.account_schemas import AuditPage, LoginRequest, SessionReport
 from serving.openapi_access import SECURITY_SCHEMES, account_paths, add_security
 from serving.openapi_recipes import recipe_paths
 from serving.schemas import (
     EVIDENCE_MAPS,
     AttentionFormat,
     AttentionMethod,
-    AuditPage,
     ErrorReport,
     EvidenceReport,
     InspectionPage,
     InspectionReport,
     InspectOptions,
-    LoginRequest,
     RecipePage,
     RecipeReport,
-    SessionReport,
 )
 
 _PNG = {"image/png": {"schema": {"type": "string", "format": "binary"}}}

@@ -1,4 +1,4 @@
-"""The body of PUT /v1/recipes/{name}, checked field by field: settings, references, or good boards."""
+"""What requests say of recipes: the body of PUT /v1/recipes/{name}, and the recipe a board is posted with."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from pydantic import ValidationError
+from sqlalchemy import Engine
 from starlette.datastructures import FormData, UploadFile
 from starlette.requests import Request
 
 from inspect_vit.golden import LEAST_BOARDS, MOST_BOARDS
 from inspect_vit.recipe import Recipe
-from serving.errors import FieldError
-from serving.uploads import MAX_TEXT_BYTES, check_label, check_parts, open_form
+from serving.errors import FieldError, ModelMismatchError, NotFoundError
+from serving.recipes import StoredRecipe, get_recipe
+from serving.uploads import MAX_TEXT_BYTES, Upload, check_label, check_parts, open_form
 
 MAX_REFERENCES = 8
 MAX_FAULTS_CHARS = 600
@@ -87,3 +89,32 @@ def _parse(text: str) -> Recipe:
             for fault in error.errors(include_input=False, include_url=False)
         )
         raise FieldError(f"recipe: {faults[:MAX_FAULTS_CHARS]}", hint=_EXAMPLE) from error
+
+
+def recipe_of(database: Engine, upload: Upload, *, loaded_version: str) -> StoredRecipe | None:
+    """The recipe that a board is to be inspected by.
+
+    Raises:
+        FieldError: there is none of that name, or it has references and one was posted.
+        ModelMismatchError: it is pinned to a version that is not loaded.
+    """
+    if upload.recipe is None:
+        return None
+    try:
+        stored = get_recipe(database, upload.recipe)
+    except NotFoundError as error:
+        raise FieldError(
+            f"recipe: {error}", hint="PUT /v1/recipes/NAME makes one; GET /v1/recipes lists those in use"
+        ) from error
+    if stored.references and upload.reference is not None:
+        raise FieldError(
+            f"reference: recipe {stored.name!r} has {len(stored.references)} of its own",
+            hint="post the board alone, or take the references out of the recipe",
+        )
+    pinned = stored.recipe.model_version
+    if pinned is not None and pinned != loaded_version:
+        raise ModelMismatchError(
+            f"recipe {stored.name!r} is pinned to model version {pinned}, and {loaded_version} is loaded",
+            hint="serve that version, or store the recipe anew with the one that is loaded",
+        )
+    return stored

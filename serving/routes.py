@@ -86,7 +86,7 @@ async def get_image(request: Request) -> Response:
 async def get_reference(request: Request) -> Response:
     """GET /v1/inspections/{id}/reference."""
     inspection = await _find(request)
-    data = await asyncio.to_thread(_backend(request).read_reference, inspection)
+    data = await asyncio.to_thread(_backend(request).drawings.read_reference, inspection)
     return await _posted(request, data)
 
 
@@ -95,7 +95,7 @@ async def get_defect_map(request: Request) -> Response:
     style = _choice(_query(request, {"style"}), "style", ["grey", "colour"], "grey")
     inspection = await _find(request)
     if style == "colour":
-        return _png(await _backend(request).draw_defect_map_colour(inspection))
+        return _png(await _backend(request).drawings.draw_defect_map_colour(inspection))
     return await _draw(request, inspection, "defect_map")
 
 
@@ -116,7 +116,7 @@ async def get_attention(request: Request) -> Response:
     ask = read_ask(_query(request, PARAMETERS))
     inspection, backend = await _find(request), _backend(request)
     with backend.engine.admitted():
-        data, tested = await backend.draw_attention(inspection, ask, request.is_disconnected)
+        data, tested = await backend.drawings.draw_attention(inspection, ask, request.is_disconnected)
     media_type = "image/png" if ask.format == "png" else "application/octet-stream"
     return Response(data, media_type=media_type, headers={**PICTURE_HEADERS, **tested.headers})
 
@@ -126,7 +126,7 @@ async def get_evidence(request: Request) -> Response:
     ask = read_evidence_ask(_query(request, EVIDENCE_PARAMETERS))
     inspection, backend = await _find(request), _backend(request)
     with backend.engine.admitted():
-        return _json(await backend.evidence(inspection, ask, request.is_disconnected))
+        return _json(await backend.drawings.evidence(inspection, ask, request.is_disconnected))
 
 
 async def docs(request: Request) -> Response:
@@ -176,14 +176,14 @@ async def _find(request: Request) -> StoredInspection:
 
 
 async def _draw(request: Request, inspection: StoredInspection, name: RenderedName) -> Response:
-    return _png((await _backend(request).draw(inspection, [name], request.is_disconnected))[name])
+    return _png((await _backend(request).drawings.draw(inspection, [name], request.is_disconnected))[name])
 
 
 async def _posted(request: Request, data: bytes) -> Response:
     """A posted picture: its own bytes, or with ?format=png as every browser can show it."""
     picture_format = _choice(_query(request, {"format"}), "format", ["posted", "png"], "posted")
     if picture_format == "png":
-        return _png(await _backend(request).draw_posted(data))
+        return _png(await _backend(request).drawings.draw_posted(data))
     return picture_response(data)
 
 

@@ -68,7 +68,7 @@ def prepare(
         ConfigError, CheckpointError: what would not work, and what to do.
     """
     from inspect_vit.checkpoint import default_checkpoint, load_checkpoint
-    from inspect_vit.inspector import resolve_device
+    from inspect_vit.devices import resolve_device
     from serving.keys import has_keys
     from serving.store import Store
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Literal, get_args
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, FiniteFloat
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
 from inspect_vit.calibration import CalibrationReport
 from inspect_vit.config import Frozen
 from inspect_vit.recipe import Recipe
 from inspect_vit.report import inspection_report
 from inspect_vit.results import BoxXyxy, InspectionResult, IntakeReport, Verdict
-from serving.roles import Role
 
 AttentionLevel = Literal["4", "16", "32"]
 LEVELS: tuple[AttentionLevel, ...] = get_args(AttentionLevel)
@@ -202,34 +201,6 @@ class InspectionReport(StoredReport):
 
 class InspectionPage(Wire):
     inspections: tuple[InspectionReport, ...] = Field(description="newest first")
-    next: str | None = Field(description="link to the next page, null on the last one")
-
-
-class LoginRequest(Frozen):
-    """The body of POST /v1/session."""
-
-    key: str = Field(max_length=200, description="an API key; the cookie that is set stands for it")
-
-
-class SessionReport(Wire):
-    actor: str | None = Field(description="name of the key; null: this server runs without keys")
-    role: Role
-    expires: AwareDatetime | None = Field(description="end of the session; null: no session, the key itself")
-
-
-class AuditEntry(Wire):
-    id: int
-    time: AwareDatetime
-    actor: str = Field(description="name of the key, or in brackets: (without keys), (command line: USER)")
-    role: str
-    action: str
-    object: str = Field(description="what it was done to")
-    details: dict[str, Any]
-    model_version: str | None
-
-
-class AuditPage(Wire):
-    entries: tuple[AuditEntry, ...] = Field(description="newest first")
     next: str | None = Field(description="link to the next page, null on the last one")
 
 

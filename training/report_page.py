@@ -174,10 +174,7 @@ def _operating_points(report: dict[str, Any]) -> str:
         "Found: a call of whatever class has IoU > 0.33 with the defect. Located: the centre of one lies in "
         "its box. A call is outside when it shares no area with any true box (IoU 0). "
     )
-    note += {
-        "aligned": "References are laid under their boards before the comparison. ",
-        "as posted": "References are taken as they lie. ",
-    }[data["references"]]
+    note += f"References are taken {data['references']}. "
     if data["px_per_mm"]:
         area_cm2 = data["total_px"] / data["px_per_mm"] ** 2 / 100
         note += (

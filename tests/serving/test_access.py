@@ -14,10 +14,11 @@ import httpx
 import pytest
 
 from serving.access import LEAST_ROLE, OPEN
+from serving.account_schemas import AuditPage
 from serving.config import ServingConfig
 from serving.keys import create_key, revoke_key
 from serving.roles import ANYONE, Role
-from serving.schemas import AuditPage, ErrorReport
+from serving.schemas import ErrorReport
 from serving.store import Store
 
 ROLES = ["line", "operator", "engineer", "admin"]

@@ -99,7 +99,7 @@ def test_every_map_is_tested_as_the_library_tests_it(
     asks = [read_evidence_ask({"map": name, "defect": "2"}) for name in EVIDENCE_MAPS]
 
     async def ask(backend: Backend, inspection: StoredInspection) -> Any:
-        return [await backend.evidence(inspection, each, here) for each in asks]
+        return [await backend.drawings.evidence(inspection, each, here) for each in asks]
 
     told = {each.maps[0].map: each for each in answered(loud_checkpoint, tmp_path, board, reference, ask)}
     inspector = Inspector(loud_checkpoint, device="cpu")
@@ -136,7 +136,7 @@ def test_maps_are_those_of_the_library_and_are_kept(
             asked = AttentionAsk(method, "16" if method == "attention" else "all", defect=2)
             query = asked_cells(asked, result)
             hook = backend.engine.inspector.model.head.register_forward_hook(lambda *_: passes.append(1))
-            found[method] = await backend.explanations.maps(inspection, result, asked, query, here)
+            found[method] = await backend.drawings.explanations.maps(inspection, result, asked, query, here)
             hook.remove()
             passes.append(0)
         return found
@@ -162,7 +162,7 @@ def test_attention_that_comes_with_the_inspection_costs_no_second_pass(
         passes: list[int] = []
         result = await asyncio.to_thread(backend._result, inspection)
         backend.engine.inspector.model.head.register_forward_hook(lambda *_: passes.append(1))
-        maps = await backend.explanations.maps(inspection, result, AttentionAsk(), None, here)
+        maps = await backend.drawings.explanations.maps(inspection, result, AttentionAsk(), None, here)
         return maps, passes
 
     maps, passes = answered(loud_checkpoint, tmp_path, *pair, ask, "attention_4")

@@ -7,7 +7,8 @@ from typing import Any
 import httpx
 import pytest
 
-from serving.schemas import ErrorReport, SessionReport
+from serving.account_schemas import SessionReport
+from serving.schemas import ErrorReport
 
 
 def browser(guarded: Any, **headers: str) -> httpx.Client:
