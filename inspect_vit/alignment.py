@@ -18,6 +18,8 @@ from inspect_vit.results import Alignment
 UNSEEN_PX, UNSEEN_SHARE = 16, 0.01
 """A strip along the reference's edge that the posted picture may miss: px, or a share of the longer side
 where that is more."""
+STILL_PX = 0.1
+"""Where nothing is moved by more, the reference is taken as it is."""
 LOST_ROWS = 2
 """Rows that a line scan may lose at one place: half a cell of the network's finest level."""
 
@@ -61,8 +63,11 @@ def lay_under(
         found = register(image, golden or reference, px_per_mm=px_per_mm)
     except RegistrationError as error:
         return LaidReference(None, (str(error),))
-    picture, covered = found.bring(reference)
-    np.copyto(picture, image, where=~covered[..., None])
+    if _lies_still(found):
+        picture, covered = reference, np.ones(found.board_shape, np.bool_)
+    else:
+        picture, covered = found.bring(reference)
+        np.copyto(picture, image, where=~covered[..., None])
     return LaidReference(
         picture,
         faults=(*unseen_faults(found, ignored), *pair_faults(image, picture)),
@@ -75,6 +80,20 @@ def lay_under(
         ),
         registration=found,
     )
+
+
+def _lies_still(found: Registration) -> bool:
+    """Whether board and reference are in register already, so that moving it would only soften it."""
+    if found.board_shape != found.reference_shape:
+        return False
+    points = _grid(found.board_shape)
+    return float(np.abs(found.to_reference(points) - points).max()) < STILL_PX
+
+
+def _grid(shape: tuple[int, int]) -> NDArray[np.float64]:
+    """(n, 2) points (x, y) spread over a picture, its corners among them."""
+    x, y = (axis.reshape(-1) for axis in np.meshgrid(*(np.linspace(0, side - 1, 33) for side in shape[::-1])))
+    return np.stack((x, y), -1)
 
 
 def as_posted(image: NDArray[np.uint8], reference: NDArray[np.uint8]) -> LaidReference:
@@ -118,14 +137,13 @@ def unseen_faults(found: Registration, ignored: NDArray[np.bool_] | None = None)
 
 def unseen_depth_px(found: Registration, ignored: NDArray[np.bool_] | None = None) -> float:
     """How far into the reference reaches what lies beyond the posted picture's edges, px of the reference."""
-    steps = [np.linspace(0, side - 1, min(side, 65)) for side in found.reference_shape[::-1]]
-    x, y = (axis.reshape(-1) for axis in np.meshgrid(*steps))
+    points = _grid(found.reference_shape)
     if ignored is not None:
-        counts = ~ignored[np.rint(y).astype(np.intp), np.rint(x).astype(np.intp)]
-        x, y = x[counts], y[counts]
-        if not len(x):
+        x, y = np.rint(points).astype(np.intp).T
+        points = points[~ignored[y, x]]
+        if not len(points):
             return 0.0
-    places = found.to_board(np.stack((x, y), -1))
+    places = found.to_board(points)
     last = np.array(found.board_shape[::-1]) - 1
     beyond = float(np.maximum(-places, places - last).max())
     # px of the posted picture to px of the reference

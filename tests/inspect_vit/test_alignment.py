@@ -117,3 +117,13 @@ def test_the_inspector_aligns_as_lay_under_does(small_inspector: Inspector, shee
 def test_pictures_taken_as_aligned_have_one_size(sheet: Picture) -> None:
     with pytest.raises(ImageError, match="reference has 500x520 px, the image 520x520"):
         as_posted(sheet[:520, :520], sheet[:520, :500])
+
+
+def test_a_reference_in_register_is_not_softened(sheet: Picture) -> None:
+    golden = view(sheet)
+    board = golden.copy()
+    cv2.circle(board, (200, 200), 8, (128, 128, 128), -1)
+    laid = lay_under(board, golden)
+    assert laid.picture is golden
+    assert laid.alignment is not None
+    assert laid.alignment.covered == 1.0

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from inspect_vit.ablation import Evidence, ablation_drop, evidence
+from inspect_vit.alignment import as_posted
 from inspect_vit.attribution import (
     attention_cells,
     attention_heads,
@@ -29,7 +30,7 @@ Pair = tuple[NDArray[np.uint8], NDArray[np.uint8]]
 @pytest.fixture(scope="module")
 def result(small_inspector: Inspector, board_pair: Pair) -> InspectionResult:
     image, reference = board_pair
-    return small_inspector.inspect(image, reference=reference, min_score=0.02)
+    return small_inspector.inspect(image, reference=as_posted(image, reference), min_score=0.02)
 
 
 def test_attention_of_the_whole_board_is_what_the_inspector_gives(
@@ -37,7 +38,7 @@ def test_attention_of_the_whole_board_is_what_the_inspector_gives(
 ) -> None:
     image, reference = board_pair
     traced = trace(small_inspector, image, reference=reference)
-    for level, wanted in small_inspector.attention(image, reference=reference).items():
+    for level, wanted in small_inspector.attention(image, reference=as_posted(image, reference)).items():
         np.testing.assert_allclose(attention_cells(small_inspector, traced, level), wanted, atol=1e-6)
 
 
@@ -211,18 +212,19 @@ def test_levels_disagree_when_one_speaks_against_the_call() -> None:
 
 def test_verdict_and_attention_come_of_one_pass(small_inspector: Inspector, board_pair: Pair) -> None:
     image, reference = board_pair
-    alone = small_inspector.inspect(image, reference=reference, min_score=0.02)
+    laid = as_posted(image, reference)
+    alone = small_inspector.inspect(image, reference=laid, min_score=0.02)
     passes: list[int] = []
     counter = small_inspector.model.head.register_forward_hook(lambda *_: passes.append(1))
     try:
-        together, heads = inspect_with_attention(small_inspector, image, reference=reference, min_score=0.02)
+        together, heads = inspect_with_attention(small_inspector, image, reference=laid, min_score=0.02)
     finally:
         counter.remove()
     assert len(passes) == 1
     assert together.defects == alone.defects and together.verdict == alone.verdict
     np.testing.assert_array_equal(together.defect_map, alone.defect_map)
     assert set(together.timings_ms) == set(alone.timings_ms) and together.timings_ms["model"] > 0
-    wanted = small_inspector.attention(image, reference=reference)
+    wanted = small_inspector.attention(image, reference=laid)
     for level, by_head in heads.items():
         cells = to_cells(by_head.mean(0), (23, 30), int(level) // 4)
         np.testing.assert_allclose(cells, wanted[level], atol=1e-6)

@@ -199,15 +199,16 @@ def test_gradients_are_compared_with_the_median_part_and_none_stay_behind() -> N
 
 
 class TestBoards:
-    def write(self, path: Path, side: int = 64) -> None:
-        seed = int.from_bytes(path.name.encode()[:8], "big")
-        picture = np.random.default_rng(seed).integers(0, 2, (side, side)).astype(np.uint8) * 255
+    def write(self, path: Path, *, seed: int = 0, spot: int = 0) -> None:
+        coarse = np.random.default_rng(seed).integers(0, 2, (16, 16)).astype(np.uint8) * 255
+        picture = np.kron(coarse, np.ones((8, 8), np.uint8))
+        picture[40 : 40 + spot, 60 : 60 + spot] ^= 255
         assert cv2.imwrite(str(path), picture)
 
     def test_pairs_are_found_and_references_are_no_boards(self, tmp_path: Path) -> None:
         (tmp_path / "lot").mkdir()
         for name in ("lot/a_test.png", "lot/a_temp.png", "b_test.png", "c.png"):
-            self.write(tmp_path / name)
+            self.write(tmp_path / name, spot=8 * name.endswith("_temp.png"))
         boards, source = load_boards(tmp_path, small(), device=CPU)
         by_name = {b.name: b for b in boards}
         assert set(by_name) == {"a_test", "b_test", "c"}
@@ -246,6 +247,6 @@ class TestBoards:
         with pytest.raises(ConfigError, match="holds no picture"):
             load_boards(tmp_path, small(), device=CPU)
         self.write(tmp_path / "a_test.png")
-        self.write(tmp_path / "a_temp.png", side=80)
-        with pytest.raises(ImageError, match="80x80 px"):
+        self.write(tmp_path / "a_temp.png", seed=1)
+        with pytest.raises(ImageError, match=r"a_test.png with .*a_temp.png: another product"):
             load_boards(tmp_path, small(), device=CPU)

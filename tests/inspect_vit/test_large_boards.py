@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from inspect_vit.ablation import evidence
+from inspect_vit.alignment import as_posted
 from inspect_vit.attribution import attention_cells, board_attention, explanation_maps
 from inspect_vit.cells import point_query
 from inspect_vit.errors import ConfigError, ImageTooLargeError
@@ -64,7 +65,7 @@ def test_a_board_in_tiles_has_maps_boxes_and_shares_like_any_other(
 ) -> None:
     image, reference = pair
     assert tiled.plan(image).num_tiles > 6
-    result = tiled.inspect(image, reference=reference, min_score=0.05)
+    result = tiled.inspect(image, reference=as_posted(image, reference), min_score=0.05)
     assert result.defect_map.shape == (2, 63, 98)
     assert result.covered == 1.0
     np.testing.assert_allclose(sum(result.gate_maps.values()), np.ones((63, 98)), atol=1e-5)
@@ -80,10 +81,11 @@ def test_far_from_other_tiles_the_maps_are_those_of_the_tile_alone(
     tiled: Inspector, pair: tuple[Picture, Picture]
 ) -> None:
     image, reference = pair
-    whole = tiled.inspect(image, reference=reference)
+    whole = tiled.inspect(image, reference=as_posted(image, reference))
     tile = tiled.plan(image).tiles[0]
     next_row, next_column = tiled.plan(image).rows[1][0], tiled.plan(image).columns[1][0]
-    alone = tiled.inspect(tile.of(image), reference=tile.of(reference))
+    part = as_posted(tile.of(image), tile.of(reference))
+    alone = tiled.inspect(tile.of(image), reference=part)
     inside = (..., slice(next_row // 4), slice(next_column // 4))
     np.testing.assert_allclose(whole.defect_map[inside], alone.defect_map[inside], atol=1e-6)
 
@@ -131,7 +133,7 @@ def test_attention_of_a_board_in_tiles_averages_to_uniform(
     tiled: Inspector, pair: tuple[Picture, Picture]
 ) -> None:
     image, reference = pair
-    maps = tiled.attention(image, reference=reference)
+    maps = tiled.attention(image, reference=as_posted(image, reference))
     heads = board_attention(tiled, image, reference=reference)
     for level, factor in (("4", 1), ("16", 4), ("32", 8)):
         assert maps[level].shape == (63, 98)

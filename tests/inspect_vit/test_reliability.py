@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from inspect_vit.alignment import as_posted
 from inspect_vit.checkpoint import default_checkpoint
 from inspect_vit.errors import ImageError
 from inspect_vit.image_io import read_image
@@ -44,7 +45,7 @@ def board(
     shipped: Inspector, sample_pair: tuple[Path, Path]
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8], InspectionResult]:
     image, reference = (read_image(path)[0] for path in sample_pair)
-    return image, reference, shipped.inspect(image, reference=reference)
+    return image, reference, shipped.inspect(image, reference=as_posted(image, reference))
 
 
 def test_scores_are_those_of_a_picture_with_the_pixels_pasted(tiny_checkpoint: Path) -> None:
@@ -62,7 +63,9 @@ def test_scores_are_those_of_a_picture_with_the_pixels_pasted(tiny_checkpoint: P
     for mask, found in zip(masks, scores, strict=True):
         pixels = np.kron(mask, np.ones((4, 4), bool))[:70, :50, None]
         pasted = np.where(pixels, infill, image)
-        assert found.max() == pytest.approx(inspector.inspect(pasted, reference=reference).score, abs=1e-6)
+        assert found.max() == pytest.approx(
+            inspector.inspect(pasted, reference=as_posted(pasted, reference)).score, abs=1e-6
+        )
 
 
 def test_without_reference_holes_are_filled_from_around_them(tiny_checkpoint: Path) -> None:

@@ -98,7 +98,7 @@ def test_what_is_open_is_named_here() -> None:
 @pytest.mark.parametrize(("place", "least"), [item for item in LEAST_ROLE.items() if item[1]], ids=str)
 def test_a_route_admits_its_role_and_those_above(guarded: Any, place: tuple[str, str], least: Role) -> None:
     method, path = place
-    path = path.format(id="0" * 32, name="none")
+    path = path.format(id="0" * 32, name="none", number="1")
     answer = guarded.call(method, path)
     assert answer.status_code == 401
     assert error_of(answer).code == "unauthorized"

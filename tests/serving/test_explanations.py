@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import torch
 
+from inspect_vit.alignment import lay_under
 from inspect_vit.attribution import explanation_maps
 from inspect_vit.checkpoint import save_checkpoint
 from inspect_vit.config import ModelConfig, PatchLevelConfig
@@ -26,6 +27,7 @@ from serving.attention import AttentionAsk, asked_cells
 from serving.backend import Backend
 from serving.config import ServingConfig
 from serving.evidence import read_evidence_ask
+from serving.roles import ANYONE
 from serving.schemas import EVIDENCE_MAPS, InspectOptions, RenderedName
 from serving.store import StoredInspection
 from serving.uploads import Upload
@@ -79,7 +81,9 @@ def answered(
             files = [None if p is None else cv2.imencode(".png", p)[1].tobytes() for p in (board, reference)]
             assert files[0] is not None
             options = InspectOptions(min_score=0.0, include=include)
-            report, _ = await backend.inspect(Upload(files[0], files[1], None, None, options, None), here)
+            report, _ = await backend.inspect(
+                Upload(files[0], files[1], None, None, options, None), ANYONE, here
+            )
             return await ask(backend, backend.store.get(report.id))
         finally:
             backend.close()
@@ -104,6 +108,7 @@ def test_every_map_is_tested_as_the_library_tests_it(
     told = {each.maps[0].map: each for each in answered(loud_checkpoint, tmp_path, board, reference, ask)}
     inspector = Inspector(loud_checkpoint, device="cpu")
     found = inspector.inspect(board, reference=reference, min_score=0.0)
+    reference = None if reference is None else lay_under(board, reference).picture
     defect = found.defects[1]
     asked = {"inspector": inspector, "image": board, "reference": reference, "defect": defect}
     others = [other.box_xyxy for number, other in enumerate(found.defects) if number != 1]
@@ -130,7 +135,7 @@ def test_maps_are_those_of_the_library_and_are_kept(
     passes: list[int] = []
 
     async def ask(backend: Backend, inspection: StoredInspection) -> Any:
-        result = await asyncio.to_thread(backend._result, inspection)
+        result = await asyncio.to_thread(backend.drawings._result, inspection)
         found = {}
         for method in ("attention", "relevance", "rollout", "relevance"):
             asked = AttentionAsk(method, "16" if method == "attention" else "all", defect=2)
@@ -145,6 +150,7 @@ def test_maps_are_those_of_the_library_and_are_kept(
     found = answered(loud_checkpoint, tmp_path, board, reference, ask)
     inspector = Inspector(loud_checkpoint, device="cpu")
     defect = inspector.inspect(board, reference=reference, min_score=0.0).defects[1]
+    reference = lay_under(board, reference).picture
     wanted = relevance(inspector, board, reference=reference, defect=defect)
     np.testing.assert_allclose(found["relevance"]["all"], wanted.total, rtol=1e-3, atol=1e-5)
     for level, values in wanted.levels.items():
@@ -160,7 +166,7 @@ def test_attention_that_comes_with_the_inspection_costs_no_second_pass(
 ) -> None:
     async def ask(backend: Backend, inspection: StoredInspection) -> Any:
         passes: list[int] = []
-        result = await asyncio.to_thread(backend._result, inspection)
+        result = await asyncio.to_thread(backend.drawings._result, inspection)
         backend.engine.inspector.model.head.register_forward_hook(lambda *_: passes.append(1))
         maps = await backend.drawings.explanations.maps(inspection, result, AttentionAsk(), None, here)
         return maps, passes
