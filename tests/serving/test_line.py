@@ -132,7 +132,7 @@ def test_a_full_disk_is_507_and_over_when_there_is_room(line: Any, board_png: by
 def test_slow_and_dead_clients_hold_no_place_in_the_queue(line: Any, board_png: bytes) -> None:
     request = line.client.build_request("POST", "/v1/inspect", files={"image": board_png})
     body, address = request.read(), urlsplit(str(line.client.base_url))
-    head = f"POST /v1/inspect HTTP/1.1\r\nhost: x\r\ncontent-type: {request.headers['content-type']}\r\n"
+    head = f"POST /v1/inspect HTTP/1.1\r\nhost: {address.netloc}\r\ncontent-type: {request.headers['content-type']}\r\n"
     whole = head.encode() + b"content-length: %d\r\n\r\n" % len(body) + body
     sockets = [socket.create_connection((address.hostname, address.port)) for _ in range(6 * QUEUE_SIZE)]
     try:
@@ -169,7 +169,7 @@ def test_a_request_whose_turn_does_not_come_is_refused_and_not_computed(
         started = time.monotonic()
         with engine.admitted():
             try:
-                await engine.inspect(board_png, None, min_score=None, client_gone=here)
+                await engine.inspect(board_png, None, min_score=None, recipe=None, client_gone=here)
             except BusyError:
                 return time.monotonic() - started
         return 0.0

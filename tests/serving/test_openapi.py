@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from serving import accounts, routes
+from serving import accounts, recipe_routes, routes
 from serving.openapi import openapi_document
 from serving.schemas import RENDERED_NAMES
 
@@ -30,7 +30,7 @@ def test_every_route_is_described_and_nothing_else() -> None:
     }
     there = {
         (route.path, method.lower())
-        for route in [*routes.ROUTES, *accounts.ROUTES]
+        for route in [*routes.ROUTES, *accounts.ROUTES, *recipe_routes.ROUTES]
         for method in route.methods or ()
         if method != "HEAD"
     }
@@ -58,9 +58,11 @@ def test_the_server_serves_it_and_every_described_page_answers(server: Any, boar
     report = server.client.post(
         "/v1/inspect", files={"image": board_png, "reference": ("r.png", board_png)}
     ).json()
+    files = {"reference": ("r.png", board_png)}
+    assert server.client.put("/v1/recipes/described", files=files).status_code == 200
     for path, methods in document["paths"].items():
         if "get" in methods:
-            answer = server.client.get(path.format(id=report["id"]))
+            answer = server.client.get(path.format(id=report["id"], name="described", number="1"))
             assert answer.status_code == 200, path
             described = methods["get"]["responses"]["200"]["content"]
             found = answer.headers["content-type"].partition(";")[0]

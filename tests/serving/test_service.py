@@ -36,6 +36,7 @@ def decoded(png: bytes) -> np.ndarray:
 @pytest.fixture(scope="module")
 def report(server: Any, board_png: bytes, reference_png: bytes) -> dict[str, Any]:
     """One inspection with a reference and every call listed, so that there are defects to look at."""
+    assert server.client.put("/v1/recipes/sensor-a", json={}).status_code == 200
     answer = post(
         server.client,
         board_png + b"SN-0042",
@@ -51,6 +52,7 @@ def test_an_answer_keeps_the_documented_form(report: dict[str, Any]) -> None:
     checked = InspectionReport.model_validate(report)
     assert (checked.image.width, checked.image.height) == (320, 256)
     assert (checked.serial, checked.recipe) == ("SN-0042", "sensor-a")
+    assert checked.recipe_revision == 1
     assert checked.model.name == "tiny"
     assert checked.reference is not None
     assert {"queue", "decode", "inference", "store"} <= set(checked.timings_ms)

@@ -129,7 +129,7 @@ def test_a_layer_says_whether_it_can_be_believed(
 ) -> None:
     report = server.client.post(
         "/v1/inspect",
-        files={"image": board_png, "reference": reference_png},
+        files={"image": board_png + b"ST-3", "reference": reference_png},
         data={"options": '{"min_score": 0.0}', "serial": "ST-3"},
     ).json()
     page.goto(f"{page.url}#{report['id']}")
