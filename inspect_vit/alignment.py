@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from inspect_vit.errors import ImageError, RegistrationError
-from inspect_vit.intake import SAME_PICTURE, pair_faults
-from inspect_vit.registration import Golden, Registration, register
+from inspect_vit.errors import ImageError, RegistrationError, WrongPoseError
+from inspect_vit.intake import SAME_PICTURE, correlation, pair_faults
+from inspect_vit.registration import SURE_MATCH, Golden, Registration, register
 from inspect_vit.results import Alignment
 
 UNSEEN_PX, UNSEEN_SHARE = 16, 0.01
@@ -20,8 +20,10 @@ UNSEEN_PX, UNSEEN_SHARE = 16, 0.01
 where that is more."""
 STILL_PX = 0.1
 """Where nothing is moved by more, the reference is taken as it is."""
-LOST_ROWS = 2
-"""Rows that a line scan may lose at one place: half a cell of the network's finest level."""
+LOST_ROWS = 4
+"""Rows that a line scan may lose at one place: a cell of the network's finest level."""
+POSTED_FIT = 0.9
+"""Correlation from which a pair that cannot be aligned is compared as it lies."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +63,10 @@ def lay_under(
         return LaidReference(None, (SAME_PICTURE,))
     try:
         found = register(image, golden or reference, px_per_mm=px_per_mm)
-    except RegistrationError as error:
+    except WrongPoseError as error:
         return LaidReference(None, (str(error),))
+    except RegistrationError as error:
+        return _taken_as_posted(image, reference, str(error))
     if _lies_still(found):
         picture, covered = reference, np.ones(found.board_shape, np.bool_)
     else:
@@ -80,6 +84,19 @@ def lay_under(
         ),
         registration=found,
     )
+
+
+def _taken_as_posted(image: NDArray[np.uint8], reference: NDArray[np.uint8], why: str) -> LaidReference:
+    """What to do where registration finds no map: pictures that fit as they lie are compared as they lie.
+
+    A few shapes on a bare board, moved against each other, have no map and may yet be inspected: what is off
+    is called, not missed.
+    """
+    fit = correlation(image, reference) if image.shape == reference.shape else None
+    if fit is None or fit < POSTED_FIT:
+        return LaidReference(None, (why,))
+    note = f"taken as posted (correlation {fit:.2f}): {why}"
+    return LaidReference(reference, alignment=Alignment(None, 0.0, 0.0, 1.0, note=note))
 
 
 def _lies_still(found: Registration) -> bool:
@@ -125,6 +142,8 @@ def unseen_faults(found: Registration, ignored: NDArray[np.bool_] | None = None)
             f"sight (limit {limit:.0f} px); place the board as in the reference, or widen the view"
         )
     above = [0.0, *(slip.offset[1] for slip in found.slips)]
+    if found.inliers < SURE_MATCH:  # where much does not match, a slip explains it no better than defects do
+        return tuple(faults)
     for slip, offset in zip(found.slips, above, strict=False):
         lost = slip.offset[1] - offset
         if lost > LOST_ROWS:

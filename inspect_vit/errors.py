@@ -33,3 +33,7 @@ class CheckpointError(InspectionError):
 
 class RegistrationError(InspectionError):
     """A board that cannot be aligned with its golden reference."""
+
+
+class WrongPoseError(RegistrationError):
+    """A board that lies upside down, turned or mirrored: another pose fits better."""

@@ -135,20 +135,25 @@ def with_reference_faults(board: IntakeReport, reference: IntakeReport) -> Intak
 
 def pair_faults(image: NDArray[np.uint8], reference: NDArray[np.uint8]) -> tuple[str, ...]:
     """Why a reference cannot be that of the board: errors in words. Both are (H, W, 3) RGB, aligned."""
+    fit = correlation(image, reference)
+    if fit is not None and fit < FIT_LIMIT:
+        return (
+            f"reference does not fit: its correlation with the board is {fit:.2f} (limit {FIT_LIMIT}); "
+            "another product or side, black and white exchanged, or not aligned",
+        )
+    return ()
+
+
+def correlation(image: NDArray[np.uint8], reference: NDArray[np.uint8]) -> float | None:
+    """Of two (H, W, 3) RGB pictures averaged over 8x8 px, -1..1; None where one is flat."""
     coarse = [
         _means(np.asarray(cv2.cvtColor(p, cv2.COLOR_RGB2GRAY), np.uint8), 8) for p in (image, reference)
     ]
     board, golden = (picture.astype(np.float32) - picture.mean() for picture in coarse)
     scale = float(np.sqrt((board**2).sum() * (golden**2).sum()))
     if not scale:  # a flat picture: check_quality has told
-        return ()
-    fit = float((board * golden).sum()) / scale
-    if fit < FIT_LIMIT:
-        return (
-            f"reference does not fit: its correlation with the board is {fit:.2f} (limit {FIT_LIMIT}); "
-            "another product or side, black and white exchanged, or not aligned",
-        )
-    return ()
+        return None
+    return float((board * golden).sum()) / scale
 
 
 def is_binary_scan(share: NDArray[np.float64]) -> bool:

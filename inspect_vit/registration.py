@@ -17,7 +17,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from inspect_vit.errors import ImageError, RegistrationError
+from inspect_vit.errors import ImageError, RegistrationError, WrongPoseError
 from inspect_vit.registration_fit import Cells, Grey, structured_share
 from inspect_vit.registration_map import BoardMap, Floats, project, take
 from inspect_vit.registration_pose import COARSE_SIDE, OTHERS, UPRIGHT, Pose, cell_size, find_pose, pyramid
@@ -40,7 +40,7 @@ SAME_SHAPE = 0.1
 """Pictures whose aspect ratios differ by less may show the same part at another resolution."""
 MIN_STRUCTURE = 0.02
 """Least share of cells that must show structure. There are about 400 cells."""
-MAX_STRETCH = 0.015
+MAX_STRETCH = 0.03
 """Largest difference of the scales along x and y, as a share."""
 MAX_RESIDUAL_PX = 1.5
 """Largest displacement that may be left, root mean square."""
@@ -228,7 +228,7 @@ def _check_poses(
         if share > best_share + POSE_MARGIN:
             best, best_share = OTHERS[k], share
     if best is not UPRIGHT and best_share >= MIN_MATCH:
-        raise RegistrationError(
+        raise WrongPoseError(
             f"{best.name}: {best_share:.0%} of the board's structure matches that way, {upright:.0%} as it "
             f"was posted (limit {MIN_MATCH:.0%}); {best.remedy}"
         )

@@ -23,7 +23,7 @@ MAX_SLIPS = 3
 """More jumps than this are no slips."""
 SLIP_GAIN = 0.95
 """A slip is kept when it brings the misfit down to this share."""
-FIELD_FROM_PX = 0.25
+FIELD_FROM_PX = 0.5
 """A local field is sought when neighbouring cells share a displacement of more than this."""
 FIELD_GAIN = 0.7
 """A field is kept when it brings that displacement down to this share."""

@@ -56,18 +56,20 @@ def inspection_report(
     }
 
 
-def _reference(result: InspectionResult) -> dict[str, float | None] | None:
+def _reference(result: InspectionResult) -> dict[str, float | str | None] | None:
     if not result.with_reference:
         return None
     found = result.alignment
     if found is None:
-        return dict.fromkeys(("residual_px", "residual_mm", "shift_px", "turn_degrees", "covered"))
+        names = ("residual_px", "residual_mm", "shift_px", "turn_degrees", "covered")
+        return {**dict.fromkeys(names), "note": ""}
     return {
-        "residual_px": round(found.residual_px, 3),
+        "residual_px": None if found.residual_px is None else round(found.residual_px, 3),
         "residual_mm": None if found.residual_mm is None else round(found.residual_mm, 5),
         "shift_px": round(found.shift_px, 2),
         "turn_degrees": round(found.turn_degrees, 4),
         "covered": _share_down(found.covered),
+        "note": found.note,
     }
 
 

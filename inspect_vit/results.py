@@ -69,8 +69,8 @@ class IntakeReport:
 class Alignment:
     """How the golden reference was laid under the board."""
 
-    residual_px: float
-    """Displacement left where both match, root mean square, pixels of the reference."""
+    residual_px: float | None
+    """Displacement left where both match, root mean square, pixels of the reference; None: not measured."""
     shift_px: float
     """How far the middle of the board was off, pixels of the reference."""
     turn_degrees: float
@@ -79,6 +79,8 @@ class Alignment:
     """Share of the posted picture that the reference shows, 0..1."""
     residual_mm: float | None = None
     """The residual in millimetres, where the scale is known."""
+    note: str = ""
+    """Why the reference was taken as posted, where it could not be aligned."""
 
 
 @dataclass(frozen=True)

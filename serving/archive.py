@@ -71,7 +71,7 @@ def unpack_result(report: StoredReport, packed: bytes) -> InspectionResult:
 
 def _alignment(report: StoredReport) -> Alignment | None:
     found = report.reference
-    if found is None or found.residual_px is None or found.shift_px is None:
+    if found is None or found.shift_px is None:
         return None
     return Alignment(
         residual_px=found.residual_px,
@@ -79,6 +79,7 @@ def _alignment(report: StoredReport) -> Alignment | None:
         shift_px=found.shift_px,
         turn_degrees=found.turn_degrees or 0.0,
         covered=1.0 if found.covered is None else found.covered,
+        note=found.note,
     )
 
 

@@ -128,6 +128,7 @@ class ReferenceReport(Wire):
     shift_px: FiniteFloat | None = Field(description="how far the middle of the board was off")
     turn_degrees: FiniteFloat | None = Field(None, description="how far the board was turned, clockwise")
     covered: Share | None = Field(None, description="share of the image that the reference shows")
+    note: str = Field("", description="why it was taken as posted, where it could not be aligned")
 
 
 class IntakeSummary(Wire):

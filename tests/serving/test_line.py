@@ -132,7 +132,8 @@ def test_a_full_disk_is_507_and_over_when_there_is_room(line: Any, board_png: by
 def test_slow_and_dead_clients_hold_no_place_in_the_queue(line: Any, board_png: bytes) -> None:
     request = line.client.build_request("POST", "/v1/inspect", files={"image": board_png})
     body, address = request.read(), urlsplit(str(line.client.base_url))
-    head = f"POST /v1/inspect HTTP/1.1\r\nhost: {address.netloc}\r\ncontent-type: {request.headers['content-type']}\r\n"
+    kind = request.headers["content-type"]
+    head = f"POST /v1/inspect HTTP/1.1\r\nhost: {address.netloc}\r\ncontent-type: {kind}\r\n"
     whole = head.encode() + b"content-length: %d\r\n\r\n" % len(body) + body
     sockets = [socket.create_connection((address.hostname, address.port)) for _ in range(6 * QUEUE_SIZE)]
     try:
