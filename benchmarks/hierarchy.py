@@ -117,7 +117,8 @@ def main() -> None:
     options = parser.parse_args()
     base = load_config(ROOT / "configs" / "deeppcb_nano.yaml", TrainConfig)
     data = base.data.model_copy(update={"root": options.data.resolve(), "limit": options.limit})
-    hierarchy = base.model_copy(update={"name": "hierarchy", "epochs": options.epochs, "data": data})
+    fair = {"name": "hierarchy", "init_from": None, "epochs": options.epochs, "data": data}
+    hierarchy = base.model_copy(update=fair)
     tree = hierarchy.model_dump() | {"name": "plain-vit16", "plain_vit": {"embed_dim": 192, "depth": 4}}
     plain = TrainConfig.model_validate(tree)
     steps = options.epochs * (options.limit or 900) * data.crops_per_image / base.batch_size
