@@ -10,6 +10,7 @@ from inspect_vit.errors import (
     ImageError,
     ImageTooLargeError,
     InspectionError,
+    OutOfMemoryError,
     RegistrationError,
     UnsupportedImageError,
 )
@@ -29,6 +30,7 @@ __all__ = [
     "InspectionResult",
     "Inspector",
     "IntakeReport",
+    "OutOfMemoryError",
     "RegistrationError",
     "Sample",
     "UnsupportedImageError",

@@ -8,6 +8,7 @@ Shape letters: h, w = ceil(H / 4), ceil(W / 4) cells of the picture, h_l, w_l to
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,14 @@ from inspect_vit.alignment import LaidReference
 from inspect_vit.cells import CELL_PX, cells_of, defect_query, label_index, to_cells
 from inspect_vit.close_up import close_up, query_box
 from inspect_vit.errors import ConfigError
+from inspect_vit.fallback import release
 from inspect_vit.inspector import LEVEL_NAMES, Inspector, laid_reference
 from inspect_vit.relevance import relevance
 from inspect_vit.results import Defect, InspectionResult
-from inspect_vit.tiling import Tile, blend_rows
+from inspect_vit.tiling import Plan, Tile, blend_rows
 from inspect_vit.trace import Trace, cells_per_token, inspect_traced, level_index, to_tokens, trace
+
+logger = logging.getLogger(__name__)
 
 
 @torch.inference_mode()
@@ -115,11 +119,13 @@ def board_attention(
         ]
         return (torch.from_numpy(np.concatenate(heads)),)
 
-    bands = blend_rows(
-        inspector.plan(image), run, cell_px=CELL_PX, weight_px=CELL_PX * factors[LEVEL_NAMES[-1]]
-    )
     rows, columns = cells_of(*image.shape[:2])
-    whole = np.concatenate([band[:, :, :columns].numpy() for _, (band,) in bands], 1)[:, :rows]
+
+    def look(plan: Plan) -> NDArray[np.float32]:
+        bands = blend_rows(plan, run, cell_px=CELL_PX, weight_px=CELL_PX * factors[LEVEL_NAMES[-1]])
+        return np.concatenate([band[:, :, :columns].numpy() for _, (band,) in bands], 1)[:, :rows]
+
+    whole, _ = inspector.with_less_memory(look, image)
     parts = np.split(whole, np.cumsum(counts)[:-1])
     return {
         name: np.ascontiguousarray(part[:, ::factor, ::factor])
@@ -147,12 +153,17 @@ def inspect_with_attention(
     Takes and raises as `Inspector.inspect`.
     """
     laid = laid_reference(image, reference)
-    if inspector.plan(image).num_tiles > 1:
-        result = inspector.inspect(image, reference=laid, **settings)
-        golden = None if laid is None else laid.picture
-        return result, board_attention(inspector, image, reference=golden)
-    result, traced = inspect_traced(inspector, image, reference=laid, **settings)
-    return result, {level: attention_heads(inspector, traced, level) for level in LEVEL_NAMES}
+    if inspector.plan(image).num_tiles == 1:
+        try:
+            result, traced = inspect_traced(inspector, image, reference=laid, **settings)
+            return result, {level: attention_heads(inspector, traced, level) for level in LEVEL_NAMES}
+        except torch.OutOfMemoryError as error:
+            # Two passes, each of which may take smaller tiles, need less at a time than the one for both.
+            logger.warning("out of memory in one pass for verdict and attention: %s", str(error))
+        release()
+    result = inspector.inspect(image, reference=laid, **settings)
+    golden = None if laid is None else laid.picture
+    return result, board_attention(inspector, image, reference=golden)
 
 
 @torch.inference_mode()

@@ -16,8 +16,9 @@ from inspect_vit.alignment import LaidReference, lay_under
 from inspect_vit.attribution import attention_cells
 from inspect_vit.errors import ConfigError, ImageError
 from inspect_vit.image_io import read_image
-from inspect_vit.inspector import LEVEL_NAMES, MAX_PIXELS, Inspector
+from inspect_vit.inspector import LEVEL_NAMES, Inspector
 from inspect_vit.intake import with_reference_faults
+from inspect_vit.pictures import MAX_PIXELS
 from inspect_vit.report import inspection_report, refused_report
 from inspect_vit.results import InspectionResult, IntakeReport
 from inspect_vit.trace import inspect_traced

@@ -27,6 +27,10 @@ class ImageTooLargeError(ImageError):
     code = "image_too_large"
 
 
+class OutOfMemoryError(InspectionError):
+    """A board for which the device has too little free memory, even in the smallest tiles."""
+
+
 class CheckpointError(InspectionError):
     """A checkpoint file that is missing, damaged or made for another model."""
 

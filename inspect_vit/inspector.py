@@ -6,8 +6,9 @@ Shape letters: H, W pixels of the picture, h, w = ceil(H / 4), ceil(W / 4) cells
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -22,18 +23,17 @@ from inspect_vit.checkpoint import ReferenceMode, load_checkpoint
 from inspect_vit.config import AttentionBackend
 from inspect_vit.coverage import check_mask, coverage
 from inspect_vit.devices import resolve_device
-from inspect_vit.errors import ImageError, ImageTooLargeError
-from inspect_vit.findings import MAX_LISTED, find
+from inspect_vit.fallback import with_less_memory
+from inspect_vit.findings import MAX_LISTED, Findings, find
 from inspect_vit.listing import failure_reasons, list_defects
 from inspect_vit.model import HierarchicalViT, ModelOutput
+from inspect_vit.pictures import check_picture, check_reference
 from inspect_vit.pixels import to_channels
 from inspect_vit.results import InspectionResult, IntakeReport, Verdict
 from inspect_vit.tiling import Plan, Tile, blend_rows, plan_tiles, tile_side
 
-MAX_PIXELS = 300_000_000
-"""Largest picture, a line scan of 16384 x 16384 px and a little more: about 2.2 bytes a pixel for the maps,
-6 for the two pictures, beside one row of tiles."""
 LEVEL_NAMES = ("4", "16", "32")
+T = TypeVar("T")
 
 
 class Inspector:
@@ -103,6 +103,7 @@ class Inspector:
             ConfigError: a mask of another shape.
             ImageError: not a picture of that form.
             ImageTooLargeError: more than MAX_PIXELS.
+            OutOfMemoryError: too little memory on the device, in smaller tiles too.
         """
         start = time.perf_counter()
         laid = laid_reference(image, reference)
@@ -137,15 +138,14 @@ class Inspector:
             model_s += time.perf_counter() - begun
             return answer
 
-        found = find(
-            run,
-            plan,
-            height=height,
-            width=width,
-            min_score=sure if min_score is None else min(min_score, sure),
-            sure_score=sure,
-            ignore=ignore,
-        )
+        lowest = sure if min_score is None else min(min_score, sure)
+
+        def look(plan: Plan) -> Findings:
+            return find(
+                run, plan, height=height, width=width, min_score=lowest, sure_score=sure, ignore=ignore
+            )
+
+        found, warnings = (look(plan), ()) if output is not None else self.with_less_memory(look, image)
         if min_size_px:
             found = found.of_size([min_size_px.get(name, 0.0) for name in names])
         is_failing = found.scores.astype(np.float64) >= limits[found.labels]
@@ -186,6 +186,7 @@ class Inspector:
             },
             alignment=None if laid is None else laid.alignment,
             calibration=promise,
+            warnings=warnings,
         )
 
     def attention(
@@ -209,14 +210,23 @@ class Inspector:
             maps = [functional.interpolate(level, size, mode="nearest")[0] for level in output.attention]
             return (torch.cat(maps).float(),)
 
-        parts = blend_rows(self.plan(image), run, cell_px=CELL_PX, weight_px=patches[-1])
-        whole = np.concatenate([band[:, :, :columns].cpu().numpy() for _, (band,) in parts], 1)[:, :rows]
-        return dict(zip(LEVEL_NAMES, whole, strict=True))
+        def look(plan: Plan) -> NDArray[np.float32]:
+            parts = blend_rows(plan, run, cell_px=CELL_PX, weight_px=patches[-1])
+            return np.concatenate([band[:, :, :columns].cpu().numpy() for _, (band,) in parts], 1)[:, :rows]
+
+        return dict(zip(LEVEL_NAMES, self.with_less_memory(look, image)[0], strict=True))
 
     def plan(self, image: NDArray[np.uint8]) -> Plan:
         """How a board (H, W, 3) is cut into tiles; one tile for boards of up to `tile_px`."""
         step = self.metadata.model.size_multiple
         return plan_tiles(*image.shape[:2], step=step, tile_px=self.tile_px)
+
+    def with_less_memory(
+        self, work: Callable[[Plan], T], image: NDArray[np.uint8]
+    ) -> tuple[T, tuple[str, ...]]:
+        """`fallback.with_less_memory` of a board: by `plan`, else in smaller tiles."""
+        step = self.metadata.model.size_multiple
+        return with_less_memory(work, *image.shape[:2], step=step, tile_px=self.tile_px)
 
     @torch.inference_mode()
     def _forward(
@@ -236,7 +246,7 @@ class Inspector:
         """Raises ImageError unless both are pictures, of one size."""
         check_picture(image, "image")
         if reference is not None:
-            _check_reference(reference, image)
+            check_reference(reference, image)
 
     def tensors(
         self, image: NDArray[np.uint8], reference: NDArray[np.uint8] | None
@@ -258,30 +268,6 @@ class Inspector:
         bottom, right = -channels.shape[0] % step, -channels.shape[1] % step
         padded = np.pad(channels, ((0, bottom), (0, right), (0, 0)), mode="edge")
         return torch.from_numpy(padded.transpose(2, 0, 1)[None]).to(self.device)
-
-
-def check_picture(picture: NDArray[np.uint8], what: str) -> None:
-    """Raises ImageError unless (H, W, 3) uint8, ImageTooLargeError above MAX_PIXELS."""
-    if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[2] != 3 or not picture.size:
-        raise ImageError(
-            f"{what} is an array of {picture.dtype} and shape {picture.shape}, "
-            "wanted uint8 (height, width, 3) RGB"
-        )
-    if picture.shape[0] * picture.shape[1] > MAX_PIXELS:
-        raise ImageTooLargeError(
-            f"{what} has {picture.shape[1]}x{picture.shape[0]} px, "
-            f"the limit is {MAX_PIXELS / 1e6:.0f} megapixels; cut it into parts"
-        )
-
-
-def _check_reference(reference: NDArray[np.uint8], image: NDArray[np.uint8]) -> None:
-    check_picture(reference, "reference")
-    if reference.shape != image.shape:
-        raise ImageError(
-            f"reference has {reference.shape[1]}x{reference.shape[0]} px, "
-            f"the image {image.shape[1]}x{image.shape[0]}; "
-            "send a reference of the same size, aligned with the image"
-        )
 
 
 def laid_reference(

@@ -48,7 +48,7 @@ def inspection_report(
             "pages": intake.pages,
             "dpi": list(intake.dpi) if intake.dpi else None,
             "actions": list(intake.actions),
-            "warnings": list(intake.warnings),
+            "warnings": [*intake.warnings, *result.warnings],
             "errors": list(intake.errors),
         },
         "timings_ms": {stage: round(float(spent), 2) for stage, spent in result.timings_ms.items()},

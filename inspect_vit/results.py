@@ -114,6 +114,8 @@ class InspectionResult:
     """Share of the cells outside ignore zones of which something is known; below 1 the verdict is ERROR."""
     calibration: CalibrationReport | None = None
     """What the thresholds promise on this board; None where they were never calibrated."""
+    warnings: tuple[str, ...] = ()
+    """What was done otherwise than usual, and leaves the answer valid: "inspected in tiles of ..."."""
 
 
 @dataclass(frozen=True)

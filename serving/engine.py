@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from inspect_vit.errors import ImageError
+from inspect_vit.errors import ImageError, OutOfMemoryError
 from inspect_vit.image_io import read_image
 from inspect_vit.intake import with_reference_faults
 from inspect_vit.results import InspectionResult, IntakeReport
@@ -132,6 +132,7 @@ class Engine:
             ImageError: from decoding, or a reference that does not fit the image.
             ClientGoneError: the client had hung up when its turn came; the model did not run.
             BusyError: its turn had not come by the deadline; the model did not run.
+            OutOfMemoryError: the device has too little memory, in smaller tiles too.
         """
         from inspect_vit.attribution import inspect_with_attention
 
@@ -165,6 +166,8 @@ class Engine:
                 return self.inspector.inspect(pixels, reference=framed.laid, **settings), None
 
             result, attention = await self.on_model_thread(work)
+            if result.warnings:
+                self.metrics.short_of_memory.labels("smaller_tiles").inc()
             clock.lap("inference")
         return Inspected(intake, result, framed, {**result.timings_ms, **clock.spent_ms}, attention)
 
@@ -227,12 +230,20 @@ class Engine:
             self._ahead.release()
 
     async def on_model_thread(self, work: Callable[[], T]) -> T:
-        """Run one piece of work between inspections: long questions are asked in several."""
+        """Run one piece of work between inspections: long questions are asked in several.
+
+        Raises:
+            OutOfMemoryError: the device has too little memory for it.
+        """
+        from inspect_vit.fallback import or_refuse
 
         def timed() -> T:
             started = time.perf_counter()
             try:
-                return work()
+                return or_refuse(work)
+            except OutOfMemoryError:
+                self.metrics.short_of_memory.labels("refused").inc()
+                raise
             finally:
                 self._turn_s += 0.1 * (time.perf_counter() - started - self._turn_s)
 

@@ -67,6 +67,14 @@ class Metrics:
         self.expired = Counter(
             "inspect_vit_expired", "Requests answered 503: their turn had not come", registry=self.registry
         )
+        self.short_of_memory = Counter(
+            "inspect_vit_short_of_memory",
+            "Answers for which the device's memory was short, and what came of it",
+            ["outcome"],
+            registry=self.registry,
+        )
+        for outcome in ("smaller_tiles", "refused"):
+            self.short_of_memory.labels(outcome)
         self.duplicates = Counter(
             "inspect_vit_duplicate_frames",
             "Inspections with the picture bytes of another serial: verdict ERROR",

@@ -16,12 +16,13 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from serving.config import ServingConfig
-from serving.errors import BodyTooLargeError, StalledError
+from serving.errors import BodyTooLargeError, NotFoundError, StalledError
 from serving.metrics import Metrics
 
 NUM_DRAINED_BODIES = 4
 """A refused body is read up to this many times the limit, so that its sender gets to read the answer."""
 NO_ROUTE = "(none)"
+WHAT_THERE_IS = "/docs.json lists what there is"
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 
 logger = logging.getLogger("inspect_vit.serving")
@@ -99,6 +100,22 @@ class LimitBody:
                 await _drain(receive, {"type": "http.request", "more_body": True}, limit)
             raise _too_large(limit)
         await self.app(scope, receive_counting, send)
+
+
+class RefuseLineBreaks:
+    """Answer 404 to a path with a line break, ourselves: the framework would not hand it on to our routes,
+    because its pattern for "any path" ends at the break, and would answer plain text."""
+
+    def __init__(self, app: ASGIApp, to_response: Callable[[Exception], Response]) -> None:
+        self.app = app
+        self.to_response = to_response
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and "\n" in scope["path"]:
+            error = NotFoundError(f"there is nothing at {scope['path'][:200]!r}", hint=WHAT_THERE_IS)
+            await self.to_response(error)(scope, receive, send)
+        else:
+            await self.app(scope, receive, send)
 
 
 def _content_length(scope: Scope) -> int:

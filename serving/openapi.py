@@ -14,6 +14,7 @@ from pydantic.json_schema import models_json_schema
 from inspect_vit.recipe import Recipe
 from serving.account_schemas import AuditPage, LoginRequest, SessionReport
 from serving.openapi_access import SECURITY_SCHEMES, account_paths, add_security
+from serving.openapi_parts import INSPECTION_ID, LABEL
 from serving.openapi_recipes import recipe_paths
 from serving.schemas import (
     EVIDENCE_MAPS,
@@ -145,7 +146,9 @@ def _attention_query() -> list[dict[str, Any]]:
         ["4", "16", "32", "all"],
         None,
     )
-    crop = _query("crop", "part to draw: left,top,right,bottom in pixels; default: all", None, None)
+    crop = _parameter(
+        "crop", "part to draw: left,top,right,bottom in pixels; default: all", {"type": "string"}
+    )
     return [
         method,
         level,
@@ -168,7 +171,6 @@ def _attention_query() -> list[dict[str, Any]]:
 
 def _inspect() -> dict[str, Any]:
     file = {"type": "string", "format": "binary"}
-    label = {"type": "string", "maxLength": 200}
     return {
         "summary": "Inspect one board and store the result; ERROR means: not inspected",
         "parameters": [
@@ -194,8 +196,8 @@ def _inspect() -> dict[str, Any]:
                                 **file,
                                 "description": "a good board; it is aligned with the image",
                             },
-                            "serial": {**label, "description": "serial number of this board"},
-                            "recipe": {**label, "description": "name of the recipe to inspect by"},
+                            "serial": {**LABEL, "description": "serial number of this board"},
+                            "recipe": {**LABEL, "description": "name of the recipe to inspect by"},
                             "options": {"$ref": "#/components/schemas/InspectOptions"},
                         },
                     },
@@ -210,8 +212,8 @@ def _inspect() -> dict[str, Any]:
 def _list() -> dict[str, Any]:
     parameters = [
         _query("verdict", "only this verdict", ["PASS", "FAIL", "ERROR"], None),
-        _query("serial", "only this board: its attempts, newest first", None, None),
-        _query("before", "only inspections older than this id", None, None),
+        _parameter("serial", "only this board: its attempts, newest first", LABEL),
+        _parameter("before", "only inspections older than this id", INSPECTION_ID),
         {
             "name": "limit",
             "in": "query",
@@ -241,12 +243,14 @@ def _plain(summary: str) -> dict[str, Any]:
     return {"summary": summary, "responses": {"200": _ok({"text/plain": {"schema": {"type": "string"}}})}}
 
 
-def _query(name: str, description: str, choices: list[str] | None, default: str | None) -> dict[str, Any]:
-    schema: dict[str, Any] = {"type": "string"}
-    if choices is not None:
-        schema["enum"] = choices
+def _query(name: str, description: str, choices: list[str], default: str | None) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "string", "enum": choices}
     if default is not None:
         schema["default"] = default
+    return _parameter(name, description, schema)
+
+
+def _parameter(name: str, description: str, schema: dict[str, Any]) -> dict[str, Any]:
     return {"name": name, "in": "query", "description": description, "schema": schema}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from serving.access import LEAST_ROLE, OPEN
+from serving.openapi_parts import LABEL
 
 SECURITY_SCHEMES: dict[str, Any] = {
     "bearer": {"type": "http", "scheme": "bearer", "description": "Authorization: Bearer KEY"},
@@ -54,9 +55,13 @@ def account_paths() -> dict[str, Any]:
             "get": {
                 "summary": "The audit trail, newest first: who did what, when, with which model",
                 "parameters": [
-                    _query("actor", {"type": "string", "maxLength": 200}, "only what this one did"),
-                    _query("action", {"type": "string", "maxLength": 200}, "only this kind of deed"),
-                    _query("before", {"type": "integer", "minimum": 0}, "only entries before this number"),
+                    _query("actor", LABEL, "only what this one did"),
+                    _query("action", LABEL, "only this kind of deed"),
+                    _query(
+                        "before",
+                        {"type": "integer", "minimum": 0, "maximum": 10**18 - 1},
+                        "only entries before this number",
+                    ),
                     _query(
                         "limit",
                         {"type": "integer", "minimum": 1, "maximum": 200, "default": 100},

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from serving.openapi_parts import RECIPE_NAME, REVISION_TAG
+
 _FILE = {"type": "string", "format": "binary"}
-_TEXT = {"type": "string", "maxLength": 200}
-_NAME = {"name": "name", "in": "path", "required": True, "schema": {**_TEXT, "minLength": 1}}
+_NAME = {"name": "name", "in": "path", "required": True, "schema": RECIPE_NAME}
 _REVISION = {
     "name": "revision",
     "in": "query",
@@ -80,7 +81,7 @@ def _put(responses: Any) -> dict[str, Any]:
         "name": "If-Match",
         "in": "header",
         "description": "revision that the change is for, in quotes; another one there: 409",
-        "schema": {"type": "string"},
+        "schema": REVISION_TAG,
     }
     new = {
         "name": "If-None-Match",

@@ -28,7 +28,7 @@ from serving.recipes import (
 from serving.roles import Actor
 from serving.schemas import BoardFitReport, RecipePage, RecipeReference, RecipeReport
 from serving.uploads import check_label
-from serving.wire import picture_response, read_query, wire_response
+from serving.wire import picture_response, read_number, read_query, wire_response
 
 if TYPE_CHECKING:
     from serving.backend import Backend
@@ -84,12 +84,13 @@ async def revisions(request: Request) -> Response:
 async def reference(request: Request) -> Response:
     """GET /v1/recipes/{name}/references/{number}."""
     stored, number = await _find(request), request.path_params["number"]
-    if not number.isdecimal() or not 1 <= int(number) <= len(stored.references):
+    try:
+        chosen = stored.references[read_number("number", number, most=len(stored.references)) - 1]
+    except FieldError as error:
         raise NotFoundError(
             f"recipe {stored.name!r} has no reference {number[:20]!r}; it has {len(stored.references)}"
-        )
-    sha256 = stored.references[int(number) - 1].sha256
-    return picture_response(await asyncio.to_thread(_backend(request).engine.goldens.read, sha256))
+        ) from error
+    return picture_response(await asyncio.to_thread(_backend(request).engine.goldens.read, chosen.sha256))
 
 
 ROUTES = [
@@ -170,9 +171,7 @@ def _report(stored: StoredRecipe) -> RecipeReport:
 async def _find(request: Request) -> StoredRecipe:
     query = read_query(request, {"revision"})
     revision = query.get("revision")
-    if revision is not None and (not revision.isdecimal() or not 1 <= int(revision[:11]) <= MAX_REVISION):
-        raise FieldError(f"revision: {revision[:20]!r}, wanted a whole number from 1")
-    number = None if revision is None else int(revision)
+    number = None if revision is None else read_number("revision", revision, most=MAX_REVISION)
     return await asyncio.to_thread(get_recipe, _backend(request).store.engine, _name(request), number)
 
 

@@ -28,12 +28,12 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Match, Route
 
-from inspect_vit.errors import ImageError, ImageTooLargeError, UnsupportedImageError
+from inspect_vit.errors import ImageError, ImageTooLargeError, OutOfMemoryError, UnsupportedImageError
 from serving import accounts, errors, recipe_routes, routes, station
 from serving.access import CheckAccess
 from serving.config import from_environment
 from serving.headers import SecurityHeaders
-from serving.middleware import AnswerErrors, LimitBody
+from serving.middleware import WHAT_THERE_IS, AnswerErrors, LimitBody, RefuseLineBreaks
 from serving.pictures import NO_ROOM, no_room
 from serving.schemas import ErrorDetail, ErrorReport
 
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 REQUEST_TIMEOUT_S = 600
 """The framework cuts a request off after this; the queue answers 503 long before."""
 
+FRAMEWORK_PAGES = ("/livez", "/readyz")
+"""Answered by the framework when they are asked for with GET; with other methods they come here."""
 SUPERVISOR_CHECK_S = 1.0
 STORE_RETRY_S = 5
 """What a client is told to wait while the database or the disk is not there."""
@@ -67,6 +69,7 @@ ANSWERS: dict[type[Exception], tuple[int, str]] = {
     errors.ClientGoneError: (499, "client_gone"),
     ClientDisconnect: (499, "client_gone"),
     errors.BusyError: (503, "busy"),
+    OutOfMemoryError: (503, "out_of_memory"),
     errors.StoreUnavailableError: (503, "store_unavailable"),
     SQLAlchemyError: (503, "database_unavailable"),
     OSError: (503, "store_unavailable"),
@@ -113,12 +116,12 @@ async def no_such_route(request: Request) -> Response:
         if isinstance(route, Route) and route.matches(request.scope)[0] is Match.PARTIAL
         for method in route.methods or ()
     }
+    if request.url.path in FRAMEWORK_PAGES:
+        allowed = {"GET"}
     if allowed:
         wanted = ", ".join(sorted(allowed))
         raise HTTPException(405, f"{request.url.path} takes {wanted}", headers={"allow": wanted})
-    raise errors.NotFoundError(
-        f"there is nothing at {request.url.path}", hint="/docs.json lists what there is"
-    )
+    raise errors.NotFoundError(f"there is nothing at {request.url.path}", hint=WHAT_THERE_IS)
 
 
 async def answer_http_exception(_: Request, error: Exception) -> Response:
@@ -213,3 +216,4 @@ class InspectionService:
 # Around the framework's own routes too, such as /readyz. Its types hide
 # that the class is a service now.
 cast(Any, InspectionService).add_asgi_middleware(SecurityHeaders)
+cast(Any, InspectionService).add_asgi_middleware(RefuseLineBreaks, to_response=error_response)

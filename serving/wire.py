@@ -46,10 +46,14 @@ def read_choice(query: dict[str, str], name: str, choices: list[str], default: s
 
 def read_limit(query: dict[str, str], default: int) -> int:
     """The page size asked for. Raises FieldError."""
-    limit = query.get("limit", str(default))
-    if not limit.isdecimal() or len(limit) > 3 or not 1 <= int(limit) <= LARGEST_PAGE:
-        raise FieldError(f"limit: {limit[:20]!r}, wanted a whole number from 1 to {LARGEST_PAGE}")
-    return int(limit)
+    return read_number("limit", query.get("limit", str(default)), most=LARGEST_PAGE)
+
+
+def read_number(name: str, text: str, *, most: int) -> int:
+    """A whole number from 1. Raises FieldError; a number of thousands of digits is not even converted."""
+    if not (text.isascii() and text.isdecimal()) or len(text) > len(str(most)) or not 1 <= int(text) <= most:
+        raise FieldError(f"{name}: {text[:20]!r}, wanted a whole number from 1 to {most}")
+    return int(text)
 
 
 def picture_response(data: bytes) -> Response:

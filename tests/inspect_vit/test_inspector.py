@@ -13,7 +13,8 @@ from inspect_vit.alignment import as_posted
 from inspect_vit.checkpoint import ReferenceMode, load_checkpoint, save_checkpoint
 from inspect_vit.devices import resolve_device
 from inspect_vit.errors import ConfigError, ImageError, ImageTooLargeError
-from inspect_vit.inspector import Inspector, check_picture
+from inspect_vit.inspector import Inspector
+from inspect_vit.pictures import check_picture
 from inspect_vit.results import IntakeReport, Verdict
 
 
