@@ -86,9 +86,12 @@ def evaluate(
     faithfulness: Annotated[
         bool,
         typer.Option(
-            "--faithfulness", help="Test the evidence too, on 100 defects that were found. Default: no."
+            "--faithfulness", help="Test the evidence too, on defects that were found. Default: no."
         ),
     ] = False,
+    faithfulness_defects: Annotated[
+        int, typer.Option(min=1, help="On how many; half a minute each on two CPU cores.")
+    ] = 100,
     device: Annotated[
         str,
         typer.Option(help="Where the model runs: auto (CUDA if there is one, else CPU), cpu, cuda, cuda:N."),
@@ -129,5 +132,14 @@ def evaluate(
     if faithfulness:
         from training.faithfulness import evaluate_faithfulness
 
-        evaluate_faithfulness(model, root, out=out, limit=limit, device=device, seed=seed, **reading)
+        evaluate_faithfulness(
+            model,
+            root,
+            out=out,
+            limit=limit,
+            num_defects=faithfulness_defects,
+            device=device,
+            seed=seed,
+            **reading,
+        )
         print((out / "faithfulness.md").read_text(encoding="utf-8"))

@@ -43,6 +43,7 @@ def evaluate_faithfulness(
     out: Path,
     explain: Explain | None = None,
     limit: int | None = None,
+    num_defects: int = NUM_DEFECTS,
     device: str = "auto",
     seed: int = 0,
     **reading: Unpack[ReadOptions],
@@ -54,6 +55,7 @@ def evaluate_faithfulness(
     Args:
         explain: makes the maps; `attribution.explanation_maps` unless given.
         limit: draw the defects from this many pairs, evenly spaced over the split, instead of all.
+        num_defects: test so many.
         reading: how the set is read.
 
     Returns:
@@ -75,7 +77,9 @@ def evaluate_faithfulness(
         places = np.linspace(0, len(samples) - 1, min(limit, len(samples))).round().astype(int)
         samples = [samples[place] for place in places]
     out.mkdir(parents=True, exist_ok=True)
-    record = measure(inspector, samples, explain=explain, seed=seed, keep=out / _PARTIAL_NAME)
+    record = measure(
+        inspector, samples, explain=explain, num_defects=num_defects, seed=seed, keep=out / _PARTIAL_NAME
+    )
     (out / _PARTIAL_NAME).replace(out / RECORD_NAME)
     about = {
         "model": {"name": inspector.metadata.name, "version": inspector.metadata.version},
