@@ -20,11 +20,13 @@ from serving.archive import pack_maps, unpack_result
 from serving.attention import AttentionAsk, answer_attention, asked_cells
 from serving.audit import record_alone
 from serving.config import ServingConfig
+from serving.drift import Observation, Watch
 from serving.engine import AttentionMaps, Engine
-from serving.errors import FieldError, ModelMismatchError, NotFoundError, VersionGoneError
+from serving.errors import NotFoundError, VersionGoneError
 from serving.metrics import Metrics
+from serving.observing import observe
 from serving.pictures import sha256_hex
-from serving.recipes import StoredRecipe, get_recipe
+from serving.recipe_lookup import recipe_of
 from serving.rendering import draw_defect_map_colour, render
 from serving.retention import Pruner, limits_of
 from serving.roles import SERVICE, Actor
@@ -60,6 +62,7 @@ class Backend:
                 details={"keys": config.keys},
                 model_version=self.engine.metadata.version,
             )
+            self.watch = Watch(self.store.engine, self.metrics)
         except Exception:
             self.store.close()
             raise
@@ -115,7 +118,9 @@ class Backend:
     async def _inspect_new(
         self, upload: Upload, digest: str, actor: Actor, client_gone: ClientGone, *, duplicate: str | None
     ) -> tuple[StoredInspection, bool]:
-        recipe = await asyncio.to_thread(self._recipe_of, upload)
+        recipe = await asyncio.to_thread(
+            recipe_of, upload, self.store.engine, loaded=self.engine.metadata.version
+        )
         inspected = await self.engine.inspect(
             upload.image,
             upload.reference,
@@ -133,22 +138,24 @@ class Backend:
             self.metrics.duplicates.inc()
             result = replace(result, verdict=Verdict.ERROR, reasons=(duplicate,), defects=(), num_defects=0)
         inspection_id, created = self.store.new_id()
-        report = make_report(
-            result,
-            inspected.intake,
-            inspection_id=inspection_id,
-            created=created,
-            serial=upload.serial,
-            recipe=upload.recipe,
-            timings_ms=inspected.timings_ms,
-            actor=actor.name,
-            recipe_revision=None if recipe is None else recipe.revision,
-            reference_name=None if framed.reference is None else framed.reference.name,
-            in_mm=framed.in_mm,
-        )
 
-        def store() -> tuple[StoredInspection, bool]:
-            return self.store.add(
+        def store(seen: Observation | None) -> tuple[StoredInspection, bool]:
+            sight = None if seen is None else self.watch.look(seen)
+            report = make_report(
+                result,
+                inspected.intake,
+                inspection_id=inspection_id,
+                created=created,
+                serial=upload.serial,
+                recipe=upload.recipe,
+                timings_ms=inspected.timings_ms,
+                actor=actor.name,
+                recipe_revision=None if recipe is None else recipe.revision,
+                reference_name=None if framed.reference is None else framed.reference.name,
+                in_mm=framed.in_mm,
+                warnings=() if sight is None else sight.warnings,
+            )
+            stored, is_new = self.store.add(
                 report,
                 image=upload.image,
                 reference=reference,
@@ -156,40 +163,30 @@ class Backend:
                 request_sha256=digest,
                 idempotency_key=upload.idempotency_key,
             )
+            if is_new and sight is not None:
+                self.watch.keep(sight)
+            return stored, is_new
+
+        def watch_and_store() -> tuple[StoredInspection, bool]:
+            if recipe is None:
+                return store(None)
+            seen = observe(
+                upload,
+                recipe,
+                inspected,
+                result,
+                inspection_id=inspection_id,
+                created=created,
+                camera=self.config.camera,
+            )
+            with self.watch.turn:
+                return store(seen)
 
         # Shielded: a request that is cut off while it is being stored is stored whole.
-        stored, is_new = await asyncio.shield(asyncio.to_thread(store))
+        stored, is_new = await asyncio.shield(asyncio.to_thread(watch_and_store))
         if is_new:
             self.metrics.count_inspection(stored.report)
         return stored, not is_new
-
-    def _recipe_of(self, upload: Upload) -> StoredRecipe | None:
-        """The recipe that a board is to be inspected by.
-
-        Raises:
-            FieldError: there is none of that name, or it has references and one was posted.
-            ModelMismatchError: it is pinned to a version that is not loaded.
-        """
-        if upload.recipe is None:
-            return None
-        try:
-            stored = get_recipe(self.store.engine, upload.recipe)
-        except NotFoundError as error:
-            raise FieldError(
-                f"recipe: {error}", hint="PUT /v1/recipes/NAME makes one; GET /v1/recipes lists those in use"
-            ) from error
-        if stored.references and upload.reference is not None:
-            raise FieldError(
-                f"reference: recipe {stored.name!r} has {len(stored.references)} of its own",
-                hint="post the board alone, or take the references out of the recipe",
-            )
-        pinned, loaded = stored.recipe.model_version, self.engine.metadata.version
-        if pinned is not None and pinned != loaded:
-            raise ModelMismatchError(
-                f"recipe {stored.name!r} is pinned to model version {pinned}, and {loaded} is loaded",
-                hint="serve that version, or store the recipe anew with the one that is loaded",
-            )
-        return stored
 
     async def draw(
         self, inspection: StoredInspection, names: Iterable[RenderedName], client_gone: ClientGone

@@ -13,6 +13,7 @@ from pydantic.json_schema import models_json_schema
 
 from inspect_vit.recipe import Recipe
 from serving.openapi_access import SECURITY_SCHEMES, account_paths, add_security
+from serving.openapi_alarms import ALARM_MODELS, alarm_paths
 from serving.openapi_recipes import recipe_paths
 from serving.schemas import (
     AttentionFormat,
@@ -58,10 +59,11 @@ def openapi_document() -> dict[str, Any]:
             (Recipe, "validation"),
             (RecipeReport, "serialization"),
             (RecipePage, "serialization"),
+            *ALARM_MODELS,
         ],
         ref_template="#/components/schemas/{model}",
     )
-    paths = _paths() | account_paths() | recipe_paths(_responses)
+    paths = _paths() | account_paths() | recipe_paths(_responses) | alarm_paths(_responses)
     add_security(paths)
     return {
         "openapi": "3.1.0",
