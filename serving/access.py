@@ -47,6 +47,8 @@ LEAST_ROLE: dict[tuple[str, str], Role | None] = {
     ("GET", "/v1/recipes/{name}/references/{number}"): Role.LINE,
     ("PUT", "/v1/recipes/{name}"): Role.ENGINEER,
     ("DELETE", "/v1/recipes/{name}"): Role.ENGINEER,
+    ("GET", "/v1/alarms"): Role.OPERATOR,
+    ("POST", "/v1/alarms/{id}/acknowledge"): Role.ENGINEER,
     ("POST", "/v1/session"): OPEN,
     ("GET", "/v1/session"): Role.LINE,
     ("DELETE", "/v1/session"): OPEN,

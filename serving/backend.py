@@ -13,9 +13,11 @@ from serving.archive import pack_maps
 from serving.audit import record_alone
 from serving.config import ServingConfig
 from serving.drawings import Drawings
+from serving.drift import Observation, Watch
 from serving.engine import Engine
 from serving.explanations import ClientGone
 from serving.metrics import Metrics
+from serving.observing import observe
 from serving.pictures import sha256_hex
 from serving.recipe_uploads import recipe_of
 from serving.rendering import attention_level
@@ -52,6 +54,7 @@ class Backend:
                 details={"keys": config.keys},
                 model_version=self.engine.metadata.version,
             )
+            self.watch = Watch(self.store.engine, self.metrics)
         except Exception:
             self.store.close()
             raise
@@ -128,22 +131,24 @@ class Backend:
             self.metrics.duplicates.inc()
             result = replace(result, verdict=Verdict.ERROR, reasons=(duplicate,), defects=(), num_defects=0)
         inspection_id, created = self.store.new_id()
-        report = make_report(
-            result,
-            inspected.intake,
-            inspection_id=inspection_id,
-            created=created,
-            serial=upload.serial,
-            recipe=upload.recipe,
-            timings_ms=inspected.timings_ms,
-            actor=actor.name,
-            recipe_revision=None if recipe is None else recipe.revision,
-            reference_name=None if framed.reference is None else framed.reference.name,
-            in_mm=framed.in_mm,
-        )
 
-        def store() -> tuple[StoredInspection, bool]:
-            return self.store.add(
+        def store(seen: Observation | None) -> tuple[StoredInspection, bool]:
+            sight = None if seen is None else self.watch.look(seen)
+            report = make_report(
+                result,
+                inspected.intake,
+                inspection_id=inspection_id,
+                created=created,
+                serial=upload.serial,
+                recipe=upload.recipe,
+                timings_ms=inspected.timings_ms,
+                actor=actor.name,
+                recipe_revision=None if recipe is None else recipe.revision,
+                reference_name=None if framed.reference is None else framed.reference.name,
+                in_mm=framed.in_mm,
+                warnings=() if sight is None else sight.warnings,
+            )
+            stored, is_new = self.store.add(
                 report,
                 image=upload.image,
                 reference=reference,
@@ -151,9 +156,27 @@ class Backend:
                 request_sha256=digest,
                 idempotency_key=upload.idempotency_key,
             )
+            if is_new and sight is not None:
+                self.watch.keep(sight)
+            return stored, is_new
+
+        def watch_and_store() -> tuple[StoredInspection, bool]:
+            if recipe is None:
+                return store(None)
+            seen = observe(
+                upload,
+                recipe,
+                inspected,
+                result,
+                inspection_id=inspection_id,
+                created=created,
+                camera=self.config.camera,
+            )
+            with self.watch.turn:
+                return store(seen)
 
         # Shielded: a request that is cut off while it is being stored is stored whole.
-        stored, is_new = await asyncio.shield(asyncio.to_thread(store))
+        stored, is_new = await asyncio.shield(asyncio.to_thread(watch_and_store))
         if is_new:
             if inspected.attention is not None:
                 self.drawings.explanations.remember(stored.report.id, inspected.attention)

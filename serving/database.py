@@ -120,6 +120,48 @@ class AuditRow(Base):
     model_version: Mapped[str | None] = mapped_column(String(64))
 
 
+class DriftRow(Base):
+    """What is known of the boards of one recipe, by what they are compared with and the camera."""
+
+    __tablename__ = "drift_states"
+
+    recipe: Mapped[str] = mapped_column(String(200), primary_key=True)
+    reference: Mapped[str] = mapped_column(String(200), primary_key=True)
+    camera: Mapped[str] = mapped_column(String(200), primary_key=True)
+    revision: Mapped[int]
+    model_version: Mapped[str] = mapped_column(String(64))
+    """Of another revision or version the state is void."""
+    state: Mapped[str] = mapped_column(Text)
+    """JSON: `drift.State`."""
+
+
+class AlarmRow(Base):
+    """One alarm; only its acknowledgement is added later."""
+
+    __tablename__ = "alarms"
+    __table_args__ = (
+        Index("ix_alarms_acknowledged_recipe", "acknowledged", "recipe"),
+        {"sqlite_autoincrement": True},
+    )
+
+    id: Mapped[int] = mapped_column(BigInteger().with_variant(Integer, "sqlite"), primary_key=True)
+    raised: Mapped[str] = mapped_column(String(29))
+    kind: Mapped[str] = mapped_column(String(8))
+    subject: Mapped[str] = mapped_column(String(200))
+    """Of a drift the statistic, of a repeater the class."""
+    recipe: Mapped[str] = mapped_column(String(200))
+    reference: Mapped[str] = mapped_column(String(200))
+    camera: Mapped[str] = mapped_column(String(200))
+    revision: Mapped[int]
+    model_version: Mapped[str] = mapped_column(String(64))
+    message: Mapped[str] = mapped_column(Text)
+    details: Mapped[str] = mapped_column(Text)
+    """JSON: `alarms.DriftDetails` or `alarms.RepeaterDetails`."""
+    acknowledged: Mapped[str | None] = mapped_column(String(29))
+    acknowledged_by: Mapped[str | None] = mapped_column(String(100))
+    note: Mapped[str | None] = mapped_column(Text)
+
+
 def make_engine(url: str, *, wait_s: float | None = None) -> Engine:
     """An engine for either database.
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from inspect_vit.errors import ImageError, OutOfMemoryError
 from inspect_vit.image_io import read_image
 from inspect_vit.intake import with_reference_faults
+from inspect_vit.picture_statistics import PictureStatistics, picture_statistics
 from inspect_vit.results import InspectionResult, IntakeReport
 from serving.config import ServingConfig
 from serving.errors import BusyError, ClientGoneError
@@ -48,6 +49,8 @@ class Inspected:
     intake: IntakeReport
     result: InspectionResult
     framed: Framed
+    picture: PictureStatistics | None
+    """None without a recipe: nothing is watched then."""
     timings_ms: dict[str, float]
     attention: dict[str, NDArray[np.float32]] | None = None
     """By level, (num_heads, h_l, w_l), uniform 1, of all of the board; None unless asked for."""
@@ -72,6 +75,8 @@ class Engine:
             attention_backend=config.attention_backend,
             calibration=config.calibration,
         )
+        metadata, device = self.inspector.metadata, str(self.inspector.device)
+        metrics.show_model(name=metadata.name, version=metadata.version, device=device)
         self.goldens = Goldens(
             PictureFiles(config.home_dir / "recipes", min_free_bytes=int(config.min_free_mb * 1e6)),
             metrics,
@@ -144,6 +149,11 @@ class Engine:
             if reference is not None:
                 golden, golden_intake = await self.decode(reference, field="reference")
                 intake = with_reference_faults(intake, golden_intake)
+            picture = None
+            if recipe is not None:
+                picture = await asyncio.get_running_loop().run_in_executor(
+                    self._decoders, picture_statistics, pixels
+                )
             clock.lap("decode")
             framed = await asyncio.get_running_loop().run_in_executor(
                 self._decoders, frame, pixels, golden, recipe, self.goldens
@@ -169,7 +179,8 @@ class Engine:
             if result.warnings:
                 self.metrics.short_of_memory.labels("smaller_tiles").inc()
             clock.lap("inference")
-        return Inspected(intake, result, framed, {**result.timings_ms, **clock.spent_ms}, attention)
+        timings_ms = {**result.timings_ms, **clock.spent_ms}
+        return Inspected(intake, result, framed, picture, timings_ms, attention)
 
     @asynccontextmanager
     async def pictures(

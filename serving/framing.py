@@ -32,6 +32,16 @@ class Framed:
     min_size_px: Mapping[str, float] = field(default_factory=dict)
     px_per_mm: float | None = None
 
+    def place_px(self, box: BoxXyxy) -> tuple[float, float]:
+        """Middle (x, y) of a box in px of the reference; without one, of the posted picture."""
+        left, top, right, bottom = box
+        x, y = (left + right) / 2, (top + bottom) / 2
+        found = None if self.laid is None else self.laid.registration
+        if found is None:
+            return x, y
+        x, y = found.to_reference(np.array([[x - 0.5, y - 0.5]]))[0] + 0.5
+        return float(x), float(y)
+
     def in_mm(self, box: BoxXyxy) -> tuple[tuple[float, float], tuple[float, float]] | None:
         """Size (width, height) and middle (x, y) on the board of a box, px of the posted picture, in mm."""
         found = None if self.laid is None else self.laid.registration
@@ -39,9 +49,9 @@ class Framed:
             return None
         left, top, right, bottom = box
         scale = scale_of(found) / self.px_per_mm
-        x, y = found.to_reference(np.array([[(left + right) / 2 - 0.5, (top + bottom) / 2 - 0.5]]))[0] + 0.5
+        x, y = self.place_px(box)
         size = (round((right - left) * scale, 4), round((bottom - top) * scale, 4))
-        return size, (round(float(x) / self.px_per_mm, 4), round(float(y) / self.px_per_mm, 4))
+        return size, (round(x / self.px_per_mm, 4), round(y / self.px_per_mm, 4))
 
 
 def frame(image: Pixels, posted: Pixels | None, stored: StoredRecipe | None, goldens: Goldens) -> Framed:

@@ -6,12 +6,35 @@ would be a new time series. Here the label is the route.
 
 from __future__ import annotations
 
+import platform
+from importlib.metadata import PackageNotFoundError, version
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from starlette.requests import Request
 from starlette.responses import Response
 
+from inspect_vit.results import Verdict
 from serving.schemas import StoredReport
+
+NO_RECIPE = "(none)"
+OTHER = "other"
+KINDS = (
+    *((kind, "warning") for kind in ("over-exposed", "under-exposed", "low contrast", "out of focus", OTHER)),
+    *(
+        (kind, "error")
+        for kind in (
+            "black frame",
+            "almost blank",
+            "washed out",
+            "too dark",
+            "low contrast",
+            "out of focus",
+            OTHER,
+        )
+    ),
+)
+"""Kinds of intake faults and their severity: what `intake.check_quality` says before the colon."""
 
 SECONDS_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
@@ -23,12 +46,10 @@ class Metrics:
         self.registry = CollectorRegistry()
         self.inspections = Counter(
             "inspect_vit_inspections",
-            "Inspections that were stored, by verdict",
-            ["verdict"],
+            "Inspections that were stored, by verdict, recipe and model version",
+            ["verdict", "recipe", "model"],
             registry=self.registry,
         )
-        for verdict in ("PASS", "FAIL", "ERROR"):
-            self.inspections.labels(verdict)
         self.defects = Counter(
             "inspect_vit_defects", "Defects that were listed, by class", ["label"], registry=self.registry
         )
@@ -109,8 +130,60 @@ class Metrics:
             multiprocess_mode="livesum",
         )
 
+        self.intake = Counter(
+            "inspect_vit_intake_warnings",
+            "Faults of posted pictures in stored inspections, by kind; errors made the verdict ERROR",
+            ["kind", "severity"],
+            registry=self.registry,
+        )
+        for kind, severity in KINDS:
+            self.intake.labels(kind, severity)
+        self.drift = Gauge(
+            "inspect_vit_drift_spreads",
+            "Where a statistic of a recipe's boards is now, in spreads of its baseline",
+            ["recipe", "reference", "statistic"],
+            registry=self.registry,
+        )
+        self.baseline_boards = Gauge(
+            "inspect_vit_baseline_boards",
+            "Boards that a statistic's baseline was learnt from",
+            ["recipe", "reference", "statistic"],
+            registry=self.registry,
+        )
+        self.open_alarms = Gauge(
+            "inspect_vit_open_alarms",
+            "Alarms that nobody has acknowledged, by recipe, kind and statistic or class",
+            ["recipe", "kind", "subject"],
+            registry=self.registry,
+        )
+        self.watch_failures = Counter(
+            "inspect_vit_watch_failures",
+            "Stored inspections whose part in drift and repeaters was lost",
+            registry=self.registry,
+        )
+        self.model = Gauge(
+            "inspect_vit_model_info",
+            "The model that is loaded",
+            ["name", "version", "device"],
+            registry=self.registry,
+        )
+        self.build = Gauge(
+            "inspect_vit_build_info", "This program", ["version", "python"], registry=self.registry
+        )
+        self.build.labels(_version(), platform.python_version()).set(1)
+
+    def show_model(self, *, name: str, version: str, device: str) -> None:
+        self.model.clear()
+        self.model.labels(name, version, device).set(1)
+        for verdict in Verdict:
+            self.inspections.labels(verdict.value, NO_RECIPE, version)
+
     def count_inspection(self, report: StoredReport) -> None:
-        self.inspections.labels(report.verdict.value).inc()
+        """Of a report whose recipe, if any, is in the store: a label is never a client's own word."""
+        self.inspections.labels(report.verdict.value, report.recipe or NO_RECIPE, report.model.version).inc()
+        for severity, faults in (("warning", report.intake.warnings), ("error", report.intake.errors)):
+            for fault in faults:
+                self.intake.labels(kind_of(fault, severity), severity).inc()
         for defect in report.defects:
             self.defects.labels(defect.label).inc()
         for stage, spent_ms in report.timings_ms.items():
@@ -119,6 +192,19 @@ class Metrics:
     def count_request(self, *, route: str, method: str, status: int, seconds: float) -> None:
         self.requests.labels(route, method, str(status)).inc()
         self.seconds.labels(route).observe(seconds)
+
+
+def kind_of(fault: str, severity: str) -> str:
+    """The kind of a fault of the board or its reference, from its words."""
+    kind = fault.removeprefix("reference: ").partition(":")[0]
+    return kind if (kind, severity) in KINDS else OTHER
+
+
+def _version() -> str:
+    try:
+        return version("inspect-vit")
+    except PackageNotFoundError:
+        return "unknown"
 
 
 async def metrics_page(request: Request) -> Response:

@@ -14,6 +14,7 @@ from pydantic.json_schema import models_json_schema
 from inspect_vit.recipe import Recipe
 from serving.account_schemas import AuditPage, LoginRequest, SessionReport
 from serving.openapi_access import SECURITY_SCHEMES, account_paths, add_security
+from serving.openapi_alarms import ALARM_MODELS, alarm_paths
 from serving.openapi_parts import INSPECTION_ID, LABEL
 from serving.openapi_recipes import recipe_paths
 from serving.schemas import (
@@ -61,10 +62,11 @@ def openapi_document() -> dict[str, Any]:
             (Recipe, "validation"),
             (RecipeReport, "serialization"),
             (RecipePage, "serialization"),
+            *ALARM_MODELS,
         ],
         ref_template="#/components/schemas/{model}",
     )
-    paths = _paths() | account_paths() | recipe_paths(_responses)
+    paths = _paths() | account_paths() | recipe_paths(_responses) | alarm_paths(_responses)
     add_security(paths)
     return {
         "openapi": "3.1.0",

@@ -188,6 +188,9 @@ class StoredReport(Wire):
         None, description="what the thresholds promise on this board; null: they were not calibrated"
     )
     intake: IntakeSummary
+    warnings: tuple[str, ...] = Field(
+        (), description="of the recipe's boards, not of this one alone: drift, and defects that repeat"
+    )
     timings_ms: dict[str, FiniteFloat] = Field(
         description="queue (waiting), decode, inference (of it: model, calls), store (pictures to disk)"
     )
@@ -257,6 +260,7 @@ def make_report(
     recipe_revision: int | None = None,
     reference_name: str | None = None,
     in_mm: Callable[[BoxXyxy], tuple[tuple[float, float], tuple[float, float]] | None] = lambda _: None,
+    warnings: tuple[str, ...] = (),
 ) -> StoredReport:
     """Put one result into wire words, with what the service knows beside it.
 
@@ -271,7 +275,7 @@ def make_report(
         told["reference"]["name"] = reference_name
     told["timings_ms"] = {stage: round(spent, 2) for stage, spent in timings_ms.items()}
     told |= {"created": created, "serial": serial, "recipe": recipe, "actor": actor}
-    told["recipe_revision"] = recipe_revision
+    told |= {"recipe_revision": recipe_revision, "warnings": warnings}
     return StoredReport.model_validate(told)
 
 

@@ -29,7 +29,7 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 
 from inspect_vit.errors import ImageError, ImageTooLargeError, OutOfMemoryError, UnsupportedImageError
-from serving import accounts, errors, recipe_routes, routes, station
+from serving import accounts, alarm_routes, errors, recipe_routes, routes, station
 from serving.access import CheckAccess
 from serving.config import from_environment
 from serving.headers import SecurityHeaders
@@ -140,6 +140,7 @@ app = Starlette(
     routes=[
         *routes.ROUTES,
         *recipe_routes.ROUTES,
+        *alarm_routes.ROUTES,
         *accounts.ROUTES,
         *station.ROUTES,
         Route("/{path:path}", no_such_route, methods=["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]),

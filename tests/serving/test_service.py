@@ -258,7 +258,8 @@ def test_metrics_count_inspections_and_routes(server: Any, board_png: bytes) -> 
         return float(found[1]) if found else 0.0
 
     report = post(server.client, board_png).json()
-    verdict = f'inspect_vit_inspections_total{{verdict="{report["verdict"]}"}}'
+    labels = f'model="{report["model"]["version"]}",recipe="(none)",verdict="{report["verdict"]}"'
+    verdict = f"inspect_vit_inspections_total{{{labels}}}"
     route = 'inspect_vit_requests_total{method="GET",route="/v1/inspections/{id}",status="200"}'
     before = value(verdict), value(route)
     post(server.client, board_png)
