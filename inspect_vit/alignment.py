@@ -22,8 +22,9 @@ STILL_PX = 0.1
 """Where nothing is moved by more, the reference is taken as it is."""
 LOST_ROWS = 4
 """Rows that a line scan may lose at one place: a cell of the network's finest level."""
-POSTED_FIT = 0.9
-"""Correlation from which a pair that cannot be aligned is compared as it lies."""
+POSTED_FIT, POSTED_MATCH = 0.9, 0.4
+"""Correlation, and share of matching structure, from which a pair that cannot be aligned is compared as it
+lies."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ def lay_under(
     except WrongPoseError as error:
         return LaidReference(None, (str(error),))
     except RegistrationError as error:
-        return _taken_as_posted(image, reference, str(error))
+        return _taken_as_posted(image, reference, error)
     if _lies_still(found):
         picture, covered = reference, np.ones(found.board_shape, np.bool_)
     else:
@@ -86,15 +87,17 @@ def lay_under(
     )
 
 
-def _taken_as_posted(image: NDArray[np.uint8], reference: NDArray[np.uint8], why: str) -> LaidReference:
+def _taken_as_posted(
+    image: NDArray[np.uint8], reference: NDArray[np.uint8], why: RegistrationError
+) -> LaidReference:
     """What to do where registration finds no map: pictures that fit as they lie are compared as they lie.
 
     A few shapes on a bare board, moved against each other, have no map and may yet be inspected: what is off
     is called, not missed.
     """
     fit = correlation(image, reference) if image.shape == reference.shape else None
-    if fit is None or fit < POSTED_FIT:
-        return LaidReference(None, (why,))
+    if fit is None or fit < POSTED_FIT or why.match < POSTED_MATCH:
+        return LaidReference(None, (str(why),))
     note = f"taken as posted (correlation {fit:.2f}): {why}"
     return LaidReference(reference, alignment=Alignment(None, 0.0, 0.0, 1.0, note=note))
 
@@ -136,6 +139,12 @@ def unseen_faults(found: Registration, ignored: NDArray[np.bool_] | None = None)
     faults = []
     unseen = unseen_depth_px(found, ignored)
     limit = max(UNSEEN_PX, UNSEEN_SHARE * max(found.reference_shape))
+    uncompared = uncompared_depth_px(found)
+    if uncompared > limit:
+        faults.append(
+            f"the reference shows {covered_share(found):.1%} of the picture: a strip of {uncompared:.0f} px "
+            f"has nothing to be compared with (limit {limit:.0f} px); send a reference of the whole view"
+        )
     if unseen > limit:
         faults.append(
             f"the picture shows {found.coverage:.1%} of the reference: a strip of {unseen:.0f} px is out of "
@@ -152,6 +161,20 @@ def unseen_faults(found: Registration, ignored: NDArray[np.bool_] | None = None)
                 "not seen; scan the board again, and check the encoder"
             )
     return tuple(faults)
+
+
+def uncompared_depth_px(found: Registration) -> float:
+    """How far into the posted picture reaches what lies beyond the reference's edges, px of the reference."""
+    places = found.to_reference(_grid(found.board_shape))
+    last = np.array(found.reference_shape[::-1]) - 1
+    return max(float(np.maximum(-places, places - last).max()), 0.0)
+
+
+def covered_share(found: Registration) -> float:
+    """Share of the posted picture that the reference shows, 0..1."""
+    places = found.to_reference(_grid(found.board_shape))
+    last = np.array(found.reference_shape[::-1]) - 0.5
+    return float(((places >= -0.5) & (places <= last)).all(-1).mean())
 
 
 def unseen_depth_px(found: Registration, ignored: NDArray[np.bool_] | None = None) -> float:

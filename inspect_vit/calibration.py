@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -98,7 +98,7 @@ class Calibration(Frozen):
     not_inspected: int = Field(0, description="pictures with verdict ERROR, left out of every figure")
     found_by: FoundBy
     min_iou: float = Field(description="a call finds a defect that it overlaps by more")
-    thresholds: dict[str, float]
+    thresholds: dict[str, Annotated[float, Field(ge=0.0, le=1.0)]]
     claims: tuple[Claim, ...]
     joint_confidence: float = Field(description="at least so sure that all kept claims hold together")
     classes: tuple[ClassFigures, ...]

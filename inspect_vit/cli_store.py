@@ -80,11 +80,12 @@ def restore(
 
 
 def _config(**given: Any) -> Any:
+    from inspect_vit.config import validate
     from serving.config import ServingConfig, from_environment
 
     known = {name: value for name, value in given.items() if value is not None}
     config = from_environment(os.environ)
-    return ServingConfig(**{**config.model_dump(), **known})
+    return validate({**config.model_dump(), **known}, ServingConfig, source="options")
 
 
 def _told(contents: Any) -> str:

@@ -18,7 +18,7 @@ AttentionBackend = Literal["auto", "eager", "sdpa", "flash"]
 class Frozen(BaseModel):
     """Base of every configuration: unknown keys are errors, values never change after the check."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class PatchLevelConfig(Frozen):

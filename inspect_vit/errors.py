@@ -38,6 +38,11 @@ class CheckpointError(InspectionError):
 class RegistrationError(InspectionError):
     """A board that cannot be aligned with its golden reference."""
 
+    def __init__(self, message: str, *, match: float = 0.0) -> None:
+        """match: share of the board's structure that matches in the best map found, 0..1."""
+        super().__init__(message)
+        self.match = match
+
 
 class WrongPoseError(RegistrationError):
     """A board that lies upside down, turned or mirrored: another pose fits better."""

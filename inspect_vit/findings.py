@@ -9,7 +9,7 @@ Shape letters: h, w = ceil(H / 4), ceil(W / 4) cells of the board, K defect clas
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from inspect_vit.cells import CELL_PX, box_cells, cells_of
+from inspect_vit.cells import CELL_PX, cells_of
 from inspect_vit.heads import PeakFinder
 from inspect_vit.model import ModelOutput
 from inspect_vit.suppression import suppress
@@ -52,27 +52,9 @@ class Findings:
     is_answered: NDArray[np.bool_]
     """(h, w): False where the network gave no finite number, so that nothing is known of the cell."""
 
-    def of_size(self, least_px: Sequence[float]) -> Findings:
-        """Without calls that are shorter than their class's least size, px, on the defect map's longest side.
-
-        Cells are counted whole, so that no defect of the least size is lost.
-        """
-        kept = np.array(
-            [
-                self._longest_px(box, label) >= least_px[label]
-                for box, label in zip(self.boxes, self.labels.tolist(), strict=True)
-            ],
-            np.bool_,
-        )
+    def only(self, kept: NDArray[np.bool_]) -> Findings:
+        """The calls (n,) that are kept."""
         return replace(self, boxes=self.boxes[kept], scores=self.scores[kept], labels=self.labels[kept])
-
-    def _longest_px(self, box: NDArray[np.float32], label: int) -> float:
-        left, top, right, bottom = (float(v) for v in box)
-        rows, columns = box_cells((left, top, right, bottom))
-        shown = self.defect_map[label, rows, columns] >= MAP_THRESHOLD
-        if not shown.any():
-            return float(CELL_PX)
-        return CELL_PX * float(max(np.ptp(np.flatnonzero(shown.any(axis))) + 1 for axis in (0, 1)))
 
 
 @torch.inference_mode()

@@ -23,13 +23,14 @@ from inspect_vit.checkpoint import ReferenceMode, load_checkpoint
 from inspect_vit.config import AttentionBackend
 from inspect_vit.coverage import check_mask, coverage
 from inspect_vit.devices import resolve_device
+from inspect_vit.differences import difference_words, large_differences, longest_px
 from inspect_vit.fallback import with_less_memory
 from inspect_vit.findings import MAX_LISTED, Findings, find
 from inspect_vit.listing import failure_reasons, list_defects
 from inspect_vit.model import HierarchicalViT, ModelOutput
 from inspect_vit.pictures import check_picture, check_reference
 from inspect_vit.pixels import to_channels
-from inspect_vit.results import InspectionResult, IntakeReport, Verdict
+from inspect_vit.results import BoxXyxy, InspectionResult, IntakeReport, Verdict
 from inspect_vit.tiling import Plan, Tile, blend_rows, plan_tiles, tile_side
 
 LEVEL_NAMES = ("4", "16", "32")
@@ -94,7 +95,8 @@ class Inspector:
                 defect, and they need not be covered.
             unseen: (h, w) cells that show no board or have no reference to be compared with; the verdict is
                 ERROR where one of them is not ignored. `coverage.any_cells` makes it from pixels.
-            min_size_px: by class; a call whose longest side on the defect map is shorter is no defect.
+            min_size_px: by class; a call is no defect where what differs from the reference in its box, or
+                without one the box, is shorter on its longest side.
             calibration: for this board, instead of the inspector's.
             recipe, camera: the calibration's claims are void unless they are those it was made for.
             output: of a pass already made over these pictures in one piece, as `trace.inspect_traced` makes.
@@ -147,10 +149,14 @@ class Inspector:
 
         found, warnings = (look(plan), ()) if output is not None else self.with_less_memory(look, image)
         if min_size_px:
-            found = found.of_size([min_size_px.get(name, 0.0) for name in names])
+            sizes = [longest_px(image, golden, tuple(box)) for box in found.boxes.tolist()]
+            found = found.only(np.array(sizes) >= [min_size_px.get(names[i], 0.0) for i in found.labels])
         is_failing = found.scores.astype(np.float64) >= limits[found.labels]
         is_listed = is_failing if min_score is None else found.scores.astype(np.float64) >= min_score
         defects = list_defects(found, np.flatnonzero(is_listed)[:MAX_LISTED], names=names, levels=LEVEL_NAMES)
+        differences: tuple[BoxXyxy, ...] = ()
+        if golden is not None:
+            differences = large_differences(image, golden, found.boxes[is_failing], ignore=ignore)
         covered, gaps = coverage(found.is_answered, unseen=unseen, ignore=ignore)
         errors = () if intake is None else intake.errors
         if laid is not None:
@@ -161,14 +167,17 @@ class Inspector:
                 f"model {self.metadata.name} inspects only against a golden reference; send one",
             )
         errors = (*errors, *gaps)
-        verdict = Verdict.ERROR if errors else Verdict.FAIL if is_failing.any() else Verdict.PASS
+        fails = bool(is_failing.any() or differences)
+        verdict = Verdict.ERROR if errors else Verdict.FAIL if fails else Verdict.PASS
+        reasons = failure_reasons([names[label] for label in found.labels[is_failing]])
         finish = time.perf_counter()
         return InspectionResult(
             verdict=verdict,
-            reasons=errors or failure_reasons([names[label] for label in found.labels[is_failing]]),
+            reasons=errors or (*reasons, *difference_words(differences)),
             score=found.top_score,
             defects=() if errors else defects,
             num_defects=0 if errors else int(is_failing.sum()),
+            differences=() if errors else differences,
             covered=covered,
             defect_map=found.defect_map,
             gate_maps=dict(zip(LEVEL_NAMES, found.gate_shares, strict=True)),

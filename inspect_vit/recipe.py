@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, FiniteFloat, model_validator
 
-from inspect_vit.alignment import LaidReference, lay_under
+from inspect_vit.alignment import LaidReference, covered_share, lay_under
 from inspect_vit.calibration import Calibration, Target
 from inspect_vit.config import Frozen
 from inspect_vit.coverage import any_cells
@@ -38,6 +38,16 @@ class Zone(Frozen):
         min_length=3, max_length=MAX_POINTS, description="corners (x, y), px of the reference"
     )
 
+    @model_validator(mode="after")
+    def _encloses_an_area(self) -> Self:
+        x, y = np.array(self.polygon, np.float64).T
+        area = abs(float(np.dot(x, np.roll(y, -1)) - np.dot(y, np.roll(x, -1)))) / 2
+        if area < 1.0:
+            raise ValueError(f"the polygon encloses {area:.2g} px, wanted 1 or more")
+        if _crosses_itself(np.stack((x, y), -1)):
+            raise ValueError("the polygon crosses itself; draw several, or give its corners in order")
+        return self
+
 
 class Recipe(Frozen):
     """The settings of one product. Everything is optional: an empty recipe inspects the whole board."""
@@ -55,7 +65,7 @@ class Recipe(Frozen):
     )
     min_defect_mm: dict[str, Annotated[float, Field(gt=0)]] = Field(
         {},
-        description="by class: smaller ones are no defects. Longest side on the defect map",
+        description="by class: smaller ones are no defects. Longest side of what differs from the reference",
     )
     targets: tuple[Target, ...] = Field(
         (), max_length=50, description="what `inspect-vit calibrate` is to keep"
@@ -75,11 +85,16 @@ class Recipe(Frozen):
         return self
 
     def check_classes(self, class_names: Sequence[str]) -> None:
-        """Raises ConfigError for a class that the model does not know."""
+        """Raises ConfigError for a class that the model does not know, or the calibration lacks."""
         named = {*self.min_defect_mm, *(target.label for target in self.targets if target.label is not None)}
         if unknown := sorted(named - set(class_names)):
             raise ConfigError(
                 f"class {', '.join(unknown)} is not known to the model; it knows {', '.join(class_names)}"
+            )
+        if self.calibration is not None and set(self.calibration.thresholds) != set(class_names):
+            raise ConfigError(
+                f"the calibration has thresholds for {', '.join(self.calibration.thresholds)}, "
+                f"the model knows {', '.join(class_names)}; calibrate with this model"
             )
 
 
@@ -122,10 +137,12 @@ def best_fit(
             px_per_mm=recipe.px_per_mm,
             ignored=ignored_pixels(recipe, one.golden.shape),
         )
-        if laid.registration is None:
+        if laid.picture is None:
             failed += [(one.name, fault) for fault in laid.faults]
             continue
-        fit = laid.registration.inliers
+        # One that was taken as posted, or that shows a part of the board, gives way to one that fits.
+        found = laid.registration
+        fit = 0.0 if found is None or laid.faults else found.inliers * covered_share(found)
         if best is None or fit > best[0]:
             best = fit, one.name, laid
         if fit >= SURE_FIT:
@@ -166,6 +183,23 @@ def min_sizes_px(recipe: Recipe, found: Registration | None) -> dict[str, float]
 def scale_of(found: Registration) -> float:
     """Pixels of the reference per pixel of the posted picture, mean of both directions."""
     return math.sqrt(found.scale[0] * found.scale[1])
+
+
+def _crosses_itself(corners: NDArray[np.float64]) -> bool:
+    """Whether two sides of a closed polygon (n, 2) that are no neighbours meet."""
+    start, end = corners, np.roll(corners, -1, 0)
+    n = len(corners)
+
+    def side(a: NDArray[np.float64], b: NDArray[np.float64], c: NDArray[np.float64]) -> NDArray[np.float64]:
+        (ux, uy), (vx, vy) = (b - a).T, (c - a).T
+        return np.asarray(np.sign(ux * vy - uy * vx))
+
+    i, j = np.triu_indices(n, 2)
+    apart = (j - i) % n != n - 1
+    i, j = i[apart], j[apart]
+    first = side(start[i], end[i], start[j]) * side(start[i], end[i], end[j])
+    second = side(start[j], end[j], start[i]) * side(start[j], end[j], end[i])
+    return bool(((first < 0) & (second < 0)).any() or len(np.unique(corners, axis=0)) < n)
 
 
 def _filled(zones: Sequence[Zone], shape: tuple[int, int]) -> Mask:

@@ -110,9 +110,8 @@ class Golden:
     """What registration needs of a reference, made once for many boards: about 8 bytes a pixel."""
 
     shape: tuple[int, int]
-    """(height, width) of the picture."""
     levels: dict[int, Grey]
-    """{factor: normalised grey, reduced that many times}, from coarse to fine."""
+    """{factor: normalised grey, reduced that many times}, from coarse to fine. `shape` is (height, width)."""
 
     @property
     def nbytes(self) -> int:
@@ -120,7 +119,7 @@ class Golden:
 
 
 def prepare(reference: NDArray[np.uint8]) -> Golden:
-    """Make a reference, (H, W, 3) uint8, ready for `register`. Raises as it does for a bad reference."""
+    """Make a reference, (H, W, 3) uint8, ready for `register`; raises as it does for a bad one."""
     grey = _grey(reference, "reference")
     mean_side = float(np.sqrt(grey.shape[0] * grey.shape[1]))
     fine = _halvings(mean_side, float(np.sqrt(FINE_AREA)))
@@ -236,40 +235,42 @@ def _check_poses(
         raise RegistrationError(
             f"another product or another side: {upright:.0%} of the board's structure matches the reference "
             f"(limit {MIN_MATCH:.0%}), and no quarter turn or mirroring fits; "
-            "send the reference of this product and side, at the same scale"
+            "send the reference of this product and side, at the same scale",
+            match=upright,
         )
 
 
 def _check_limits(found: Registration, scales: tuple[float, ...]) -> None:
-    longest = max(found.reference_shape)
-    shift = float(np.hypot(*found.shift_px))
+    shift, furthest = float(np.hypot(*found.shift_px)), MAX_SHIFT * max(found.reference_shape)
+    stretch = abs(found.scale[0] / found.scale[1] - 1)
+    fault = ""
     off = min(max(abs(value / scale - 1) for value in found.scale) for scale in scales)
-    if shift > MAX_SHIFT * longest:
-        raise RegistrationError(
-            f"cannot align: the board lies {shift:.0f} px off (limit {MAX_SHIFT * longest:.0f} px); "
-            "place it as in the reference"
+    if shift > furthest:
+        fault = (
+            f"cannot align: the board lies {shift:.0f} px off (limit {furthest:.0f} px); move it to its place"
         )
-    if abs(found.turn_degrees) > MAX_TURN_DEGREES:
-        raise RegistrationError(
+    elif abs(found.turn_degrees) > MAX_TURN_DEGREES:
+        fault = (
             f"cannot align: the board is turned by {found.turn_degrees:.1f} degrees "
             f"(limit {MAX_TURN_DEGREES:.0f}); place it as in the reference"
         )
-    if off > MAX_SCALE:
-        raise RegistrationError(
+    elif off > MAX_SCALE:
+        fault = (
             f"cannot align: the board's scale is off by {off:.1%} (limit {MAX_SCALE:.0%}); "
             "send pictures of the same resolution"
         )
-    stretch = abs(found.scale[0] / found.scale[1] - 1)
-    if stretch > MAX_STRETCH:
-        raise RegistrationError(
+    elif stretch > MAX_STRETCH:
+        fault = (
             f"cannot align: the board looks {stretch:.1%} longer one way than the other (limit "
             f"{MAX_STRETCH:.1%}); do camera and conveyor run at the speed they ran at for the reference?"
         )
-    if found.residual_px > MAX_RESIDUAL_PX:
-        raise RegistrationError(
+    elif found.residual_px > MAX_RESIDUAL_PX:
+        fault = (
             f"cannot align: places lie {found.residual_px:.1f} px off after alignment "
             f"(limit {MAX_RESIDUAL_PX:.1f} px); is the board bent, or the reference another revision?"
         )
+    if fault:
+        raise RegistrationError(fault, match=found.inliers)
 
 
 def _grey(picture: NDArray[np.uint8], what: str) -> NDArray[np.uint8]:

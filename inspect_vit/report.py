@@ -35,6 +35,7 @@ def inspection_report(
             for number, defect in enumerate(result.defects, start=1)
         ],
         "num_defects": result.num_defects,
+        "differences": [[round(float(edge), 2) for edge in box] for box in result.differences],
         "covered": _share_down(result.covered),
         "image": {"width": result.width, "height": result.height},
         "model": {"name": result.model_name, "version": result.model_version},
@@ -54,6 +55,12 @@ def inspection_report(
         "timings_ms": {stage: round(float(spent), 2) for stage, spent in result.timings_ms.items()},
         "links": dict(links),
     }
+
+
+def reference_notes(result: InspectionResult) -> tuple[str, ...]:
+    """What must be known of how the reference was laid, for the report's warnings."""
+    found = result.alignment
+    return () if found is None or not found.note else (f"reference {found.note}",)
 
 
 def _reference(result: InspectionResult) -> dict[str, float | str | None] | None:
@@ -89,6 +96,7 @@ def refused_report(
         "score": None,
         "defects": [],
         "num_defects": 0,
+        "differences": [],
         "covered": 0.0,
         "image": None,
         "model": {"name": model_name, "version": model_version},

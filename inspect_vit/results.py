@@ -110,6 +110,8 @@ class InspectionResult:
     timings_ms: dict[str, float] = field(default_factory=dict)
     alignment: Alignment | None = None
     """None without a reference, and where it could not be aligned."""
+    differences: tuple[BoxXyxy, ...] = ()
+    """Large areas that do not look like the reference and that no call names; any makes the verdict FAIL."""
     covered: float = 1.0
     """Share of the cells outside ignore zones of which something is known; below 1 the verdict is ERROR."""
     calibration: CalibrationReport | None = None

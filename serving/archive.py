@@ -64,6 +64,7 @@ def unpack_result(report: StoredReport, packed: bytes) -> InspectionResult:
         model_name=report.model.name,
         model_version=report.model.version,
         timings_ms=dict(report.timings_ms),
+        differences=report.differences,
         alignment=_alignment(report),
         calibration=report.calibration,
     )

@@ -8,6 +8,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
 from weakref import WeakValueDictionary
 
+from inspect_vit.report import reference_notes
 from inspect_vit.results import Verdict
 from serving.archive import pack_maps
 from serving.audit import record_alone
@@ -102,9 +103,13 @@ class Backend:
             first = await asyncio.to_thread(self.store.first_sender, image_sha256)
             duplicate = None
             if first is not None and first[1] != upload.serial:
-                duplicate = (
-                    f"duplicate_frame: serial {first[1]!r} sent the same picture, inspection {first[0]}"
+                # A line sees its own boards only, and need not learn of another's.
+                whose = (
+                    f"serial {first[1]!r} sent the same picture, inspection {first[0]}"
+                    if actor.sees_only is None
+                    else "another serial came with the same picture"
                 )
+                duplicate = f"duplicate_frame: {whose}"
             return await self._inspect_new(upload, digest, actor, client_gone, duplicate=duplicate)
 
     async def _inspect_new(
@@ -146,7 +151,7 @@ class Backend:
                 recipe_revision=None if recipe is None else recipe.revision,
                 reference_name=None if framed.reference is None else framed.reference.name,
                 in_mm=framed.in_mm,
-                warnings=() if sight is None else sight.warnings,
+                warnings=(*reference_notes(result), *(() if sight is None else sight.warnings)),
             )
             stored, is_new = self.store.add(
                 report,

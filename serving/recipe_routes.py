@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import numpy as np
 from starlette.requests import Request
@@ -27,7 +28,7 @@ from serving.recipes import (
 )
 from serving.roles import Actor
 from serving.schemas import BoardFitReport, RecipePage, RecipeReference, RecipeReport
-from serving.uploads import check_label
+from serving.uploads import check_recipe_name
 from serving.wire import picture_response, read_number, read_query, wire_response
 
 if TYPE_CHECKING:
@@ -147,7 +148,7 @@ def _decoded(backend: Backend, data: bytes, number: int) -> np.ndarray[tuple[int
 
 
 def _report(stored: StoredRecipe) -> RecipeReport:
-    base = f"/v1/recipes/{stored.name}/references"
+    base = f"/v1/recipes/{quote(stored.name, safe='')}/references"
     return RecipeReport(
         name=stored.name,
         revision=stored.revision,
@@ -176,10 +177,7 @@ async def _find(request: Request) -> StoredRecipe:
 
 
 def _name(request: Request) -> str:
-    name = check_label("recipe name", request.path_params["name"])
-    if name != name.strip():
-        raise FieldError(f"recipe name: {name!r} begins or ends with a space")
-    return name
+    return check_recipe_name(request.path_params["name"])
 
 
 def _expected_revision(request: Request) -> int | None:

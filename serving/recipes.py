@@ -107,7 +107,10 @@ def delete_recipe(engine: Engine, name: str, actor: Actor) -> None:
         )
         session.add(row)
         record(session, actor, DELETED, object_name=name, details={"revision": last.revision})
-        session.commit()
+        try:
+            session.commit()
+        except IntegrityError as error:
+            raise _conflict(name, row.revision, last.revision) from error
 
 
 def get_recipe(engine: Engine, name: str, revision: int | None = None) -> StoredRecipe:

@@ -170,6 +170,9 @@ class StoredReport(Wire):
         description="calls at or above their thresholds, listed or not; 0 when the verdict is ERROR; null: "
         "stored before they were counted",
     )
+    differences: tuple[tuple[FiniteFloat, FiniteFloat, FiniteFloat, FiniteFloat], ...] = Field(
+        (), description="large areas that do not look like the reference and that no defect class names"
+    )
     covered: Share = Field(
         1.0,
         description="share of the board outside ignore zones that was inspected; below 1: verdict ERROR",

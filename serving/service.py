@@ -28,7 +28,13 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Match, Route
 
-from inspect_vit.errors import ImageError, ImageTooLargeError, OutOfMemoryError, UnsupportedImageError
+from inspect_vit.errors import (
+    ConfigError,
+    ImageError,
+    ImageTooLargeError,
+    OutOfMemoryError,
+    UnsupportedImageError,
+)
 from serving import accounts, alarm_routes, errors, recipe_routes, routes, station
 from serving.access import CheckAccess
 from serving.config import from_environment
@@ -65,6 +71,7 @@ ANSWERS: dict[type[Exception], tuple[int, str]] = {
     errors.BodyTooLargeError: (413, "body_too_large"),
     errors.NotMultipartError: (415, "not_multipart"),
     errors.FieldError: (422, "bad_field"),
+    ConfigError: (422, "bad_setting"),
     errors.TooManyLoginsError: (429, "too_many_logins"),
     errors.ClientGoneError: (499, "client_gone"),
     ClientDisconnect: (499, "client_gone"),

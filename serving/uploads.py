@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import unicodedata
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -86,7 +87,7 @@ async def read_upload(form: FormData, headers: Headers) -> Upload:
         image=image,
         reference=await _read_file(form, "reference"),
         serial=_read_label(form, "serial"),
-        recipe=_read_label(form, "recipe"),
+        recipe=None if (recipe := _read_label(form, "recipe")) is None else check_recipe_name(recipe),
         options=_read_options(form),
         idempotency_key=key,
     )
@@ -129,6 +130,17 @@ def check_label(name: str, value: str) -> str:
     if not value.isprintable():
         raise FieldError(f"{name}: holds characters that cannot be printed")
     return value
+
+
+def check_recipe_name(value: str) -> str:
+    """A recipe's name as it is kept: composed characters (NFC), fit for a path. Raises FieldError."""
+    name = unicodedata.normalize("NFC", check_label("recipe", value))
+    if name != name.strip() or set(name) & set("/\\?#%\ufffd") or name.strip(".") == "":
+        raise FieldError(
+            f"recipe: {name!r} cannot be a name",
+            hint="letters, digits, spaces, - and _ will do; not / \\ ? # %, and not only dots",
+        )
+    return name
 
 
 def _read_options(form: FormData) -> InspectOptions:

@@ -72,8 +72,27 @@ def test_a_reference_of_another_resolution_is_scaled(sheet: Picture) -> None:
 def test_a_board_that_is_partly_out_of_sight_does_not_pass(sheet: Picture) -> None:
     laid = lay_under(view(sheet, shift=(30, 0)), view(sheet))
     assert laid.picture is not None
-    assert len(laid.faults) == 1
-    assert "a strip of 30 px is out of sight (limit 16 px)" in laid.faults[0]
+    assert len(laid.faults) == 2
+    assert "of the picture: a strip of 30 px has nothing to be compared with" in laid.faults[0]
+    assert "a strip of 30 px is out of sight (limit 16 px)" in laid.faults[1]
+
+
+def test_a_reference_that_shows_a_part_of_the_board_is_not_enough(sheet: Picture) -> None:
+    laid = lay_under(view(sheet), np.ascontiguousarray(view(sheet)[60:-60, 60:-60]))
+    assert laid.alignment is not None
+    assert laid.alignment.covered == pytest.approx(400**2 / 520**2, abs=0.01)
+    assert laid.faults[0].startswith("the reference shows 5")
+    assert "a strip of 60 px has nothing to be compared with" in laid.faults[0]
+
+
+def test_noise_is_not_compared_as_posted(sheet: Picture) -> None:
+    golden = view(sheet)
+    rng = np.random.default_rng(0)
+    board = golden.copy()
+    salted = rng.random(board.shape[:2]) < 0.2
+    board[salted] = rng.integers(0, 2, (int(salted.sum()), 1), np.uint8) * 255
+    laid = lay_under(board, golden)
+    assert laid.picture is None or laid.registration is not None
 
 
 def test_lost_rows_do_not_pass_and_repeated_rows_do(sheet: Picture) -> None:

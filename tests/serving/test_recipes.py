@@ -205,6 +205,11 @@ def test_a_board_that_cannot_be_aligned_is_stored_as_error_by_cause(
         ({"min_defect_mm": {"spur": 0.1}}, 422, "needs px_per_mm"),
         ({"px_per_mm": 1, "min_defect_mm": {"scratch": 0.1}}, 422, "class scratch is not known"),
         ({"px_per_mm": float("nan")}, 422, "px_per_mm"),
+        ({"px_per_mm": 48, "min_defect_mm": {"open": float("inf")}}, 422, "min_defect_mm.open"),
+        ({"board_mm": [1e999, 3]}, 422, "board_mm.0"),
+        ({"ignore": [{"polygon": [[0, 0], [9, 0], [5, 0]]}]}, 422, "encloses 0 px"),
+        ({"ignore": [{"polygon": [[0, 0], [9, 9], [9, 0], [0, 9]]}]}, 422, "polygon"),
+        ({"regions": [{"polygon": [[0, 0], [10, 10], [10, 0], [0, 4]]}]}, 422, "crosses itself"),
     ],
 )
 def test_settings_that_cannot_be_meant_are_refused(
@@ -231,6 +236,52 @@ def test_requests_that_do_not_fit_a_recipe(server: Any, name: str, sides: list[n
     server.client.put(f"/v1/recipes/{name}", json={"model_version": "0123456789ab"})
     pinned = inspect(server, sides[0], name)
     assert (pinned.status_code, pinned.json()["error"]["code"]) == (409, "model_not_loaded")
+
+
+@pytest.mark.parametrize(
+    ("thresholds", "words"),
+    [
+        ({"open": 5.0}, "less than or equal to 1"),
+        ({"open": -5.0}, "greater than or equal to 0"),
+        ({"scratch": 0.5}, "the calibration has thresholds for"),
+        (None, "the calibration has thresholds for"),
+    ],
+)
+def test_a_calibration_that_cannot_be_meant_is_refused(
+    server: Any,
+    name: str,
+    make_calibration: Callable[..., Calibration],
+    tiny_checkpoint: Path,
+    thresholds: dict[str, float] | None,
+    words: str,
+) -> None:
+    calibration = everything(make_calibration, tiny_checkpoint, name)
+    if thresholds is None:
+        del calibration["thresholds"]["open"]
+    else:
+        calibration["thresholds"].update(thresholds)
+    answer = server.client.put(f"/v1/recipes/{name}", json={"calibration": calibration})
+    assert answer.status_code == 422, answer.text
+    assert words in answer.json()["error"]["message"]
+    assert server.client.get("/v1/recipes").status_code == 200
+
+
+@pytest.mark.parametrize("bad", ["..", "a%3Fb%23", "%ff", "a%5Cb"])
+def test_names_that_make_no_path_are_refused(server: Any, bad: str) -> None:
+    answer = server.client.put(f"/v1/recipes/{bad}", json={})
+    assert answer.status_code in (404, 405, 422), answer.text
+
+
+def test_a_reference_that_shows_a_part_gives_way_to_one_that_shows_all(
+    server: Any, name: str, sides: list[np.ndarray], board: np.ndarray
+) -> None:
+    part = np.ascontiguousarray(sides[1][60:-60, 60:-60])
+    put(server, name, {}, ("part", part), ("whole", sides[1]))
+    assert inspect(server, board, name).json()["reference"]["name"] == "whole"
+    put(server, name, {}, ("part", part))
+    alone = inspect(server, board, name).json()
+    assert alone["verdict"] == "ERROR"
+    assert "has nothing to be compared with" in alone["reasons"][0]
 
 
 def test_only_engineers_change_recipes(guarded: Any) -> None:
