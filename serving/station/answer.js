@@ -27,7 +27,8 @@ export function showAnswer(report, onSelect) {
     element("strong", {}, report.verdict),
     element("span", {}, summary),
   );
-  const notes = [...report.reasons, ...report.intake.warnings.map((warning) => `Note: ${warning}`)];
+  const warnings = [...report.intake.warnings, ...report.warnings];
+  const notes = [...report.reasons, ...warnings.map((warning) => `Note: ${warning}`)];
   document.getElementById("reasons").replaceChildren(...notes.map((note) => element("li", {}, note)));
   document.getElementById("count").textContent = `(${report.defects.length || "none"})`;
   document.getElementById("defects").replaceChildren(
@@ -75,7 +76,8 @@ function details(report) {
     Inspection: report.id,
     Time: new Date(report.created).toLocaleString(),
     Serial: report.serial ?? "none",
-    Reference: report.reference ? "yes" : "none",
+    Recipe: report.recipe ? `${report.recipe}, revision ${report.recipe_revision}` : "none",
+    Reference: reference(report.reference),
     "Highest score": report.score.toFixed(3),
     Picture: `${size(report.image)}, ${report.intake.format} ${report.intake.mode}`,
     Intake: report.intake.actions.join("; ") || "unchanged",
@@ -83,6 +85,13 @@ function details(report) {
     "Time in ms": timings.join(", "),
   };
   return Object.entries(rows).flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]);
+}
+
+function reference(found) {
+  if (!found) return "none";
+  const name = found.name ? `${found.name}, ` : "";
+  if (found.residual_px === null) return `${name}not aligned`;
+  return `${name}moved by ${found.shift_px.toFixed(1)} px, ${found.residual_px.toFixed(2)} px left`;
 }
 
 export function size(image) {

@@ -43,11 +43,12 @@ export async function logOut() {
 }
 
 /** Inspect one board. The key makes it safe to send the same request again. */
-export async function inspect({ image, reference, serial }, key) {
+export async function inspect({ image, reference, serial, recipe }, key) {
   const body = new FormData();
   body.append("image", image, image.name);
   if (reference) body.append("reference", reference, reference.name);
   if (serial) body.append("serial", serial);
+  if (recipe) body.append("recipe", recipe);
   const response = await call("/v1/inspect", { method: "POST", body, headers: { "Idempotency-Key": key } });
   return response.json();
 }

@@ -23,7 +23,7 @@ const evidence = new EvidenceLine();
 
 async function submit() {
   if (!files.image || byId("inspect").disabled) return;
-  const board = { ...files, serial: byId("serial").value.trim() };
+  const board = { ...files, serial: byId("serial").value.trim(), recipe: byId("recipe").value.trim() };
   const key = newKey();
   busy(true);
   withdraw("Inspecting\u2026");
