@@ -175,7 +175,8 @@ def make_engine(url: str, *, wait_s: float | None = None) -> Engine:
     try:
         address = make_url(url)
         is_pg8000 = address.get_backend_name() == "postgresql" and address.get_driver_name() == "pg8000"
-        limits = {"timeout": wait_s} if is_pg8000 and wait_s is not None else {}
+        # Longer than for a lock, so that the server says which it was.
+        limits = {"timeout": 2.0 * wait_s + 1.0} if is_pg8000 and wait_s is not None else {}
         engine = create_engine(address, pool_pre_ping=True, connect_args=limits)
     except (SQLAlchemyError, ImportError) as error:
         raise StoreError(

@@ -136,7 +136,7 @@ class Store:
             )
             try:
                 self._commit(row)
-            except (SQLAlchemyError, StoreUnavailableError) as error:
+            except (SQLAlchemyError, StoreUnavailableError, TimeoutError) as error:
                 # The posted pictures stay: another inspection of the same day may share them.
                 self.pictures.remove(day_of(report.id), maps_name(report.id))
                 if isinstance(error, IntegrityError) and idempotency_key is not None:

@@ -28,8 +28,9 @@ def test_damaged_uploads(server: Any, board_png: bytes, damage: str) -> None:
             assert error.code == REFUSALS[answer.status_code]
             assert error.message.startswith("reference: " if number % 2 else "image: ")
         else:
-            # A damaged reference that can still be read has another size than the board: a wrong field.
-            assert answer.status_code == (422 if number % 2 else 200), f"{source}: {answer.text}"
+            assert answer.status_code == 200, f"{source}: {answer.text}"
+            # A damaged reference that can still be read is too small to be aligned.
+            assert number % 2 == 0 or answer.json()["verdict"] == "ERROR", f"{source}: {answer.text}"
     assert 400 in statuses
     assert server.worker() == worker
     after = server.client.post("/v1/inspect", files={"image": ("a.png", board_png)})

@@ -122,16 +122,16 @@ def test_login_bodies_that_do_not_fit(guarded: Any, body: bytes) -> None:
 
 def test_who_guesses_is_made_to_wait_and_nobody_else(guarded: Any) -> None:
     """A proxy on this machine says who asked, so that its other clients do not wait too."""
-    with browser(guarded, **{"x-forwarded-for": "203.0.113.9"}) as guesser:
+    with browser(guarded, **{"x-forwarded-for": "203.0.113.77"}) as guesser:
         for _ in range(10):
             assert log_in(guesser, "ivk_00000000_" + "0" * 40).status_code == 401
         answer = log_in(guesser, guarded.keys["line"])
         assert answer.status_code == 429
         assert 0 < int(answer.headers["retry-after"]) <= 300
         assert ErrorReport.model_validate_json(answer.text).error.code == "too_many_logins"
-    with browser(guarded, **{"x-forwarded-for": "203.0.113.10"}) as other:
+    with browser(guarded, **{"x-forwarded-for": "203.0.113.78"}) as other:
         assert log_in(other, guarded.keys["line"]).status_code == 200
-    assert "203.0.113.9" in guarded.server.log.read_text(errors="replace")
+    assert "203.0.113.77" in guarded.server.log.read_text(errors="replace")
 
 
 def test_without_keys_a_name_that_points_here_is_not_answered(server: Any, board_png: bytes) -> None:
@@ -151,7 +151,7 @@ def test_without_keys_another_site_or_machine_is_not_answered(server: Any, board
         assert client.post("/v1/inspect", files=files, headers={"origin": origin}).status_code == 403
     ours = str(client.base_url).rstrip("/")
     assert client.post("/v1/inspect", files=files, headers={"origin": ours}).status_code == 200
-    answer = client.get("/v1/inspections", headers={"x-forwarded-for": "203.0.113.9"})
+    answer = client.get("/v1/inspections", headers={"x-forwarded-for": "203.0.113.77"})
     assert answer.status_code == 403
     assert "this machine alone" in answer.text
 

@@ -58,6 +58,7 @@ def record() -> Record:
         split="test",
         split_size=500,
         fingerprint="0123456789ab",
+        as_posted=False,
         seed=0,
         command="inspect-vit evaluate --checkpoint m",
         images=("1.jpg", "2.jpg"),
@@ -123,8 +124,8 @@ def test_seen_and_unseen_boards_and_shifts_are_reported_apart(record: Record) ->
     # Board 2: hit, wrong class, call on nothing; two defects.
     assert (boards["unseen"]["images"], boards["unseen"]["ap"]) == (1, 0.5)
     assert boards["unseen"]["outside"]["count"] == 1
-    base, moved = report["reference_shifts"]
-    assert (base["shift_px"], moved["shift_px"]) == (0, 2)
+    base, moved = report["reference_moves"]
+    assert (base["moved"], moved["moved"]) == ("0", "2 px")
     assert (moved["ap"], moved["ap_loss"]) == pytest.approx((1 / 4, 3 / 4 - 1 / 4))
     assert build_report(replace(record, split="trainval"))["modes"]["with_reference"]["boards"] == {}
 
