@@ -39,7 +39,7 @@ ROOT = Path(__file__).resolve().parent.parent
 MOST = 0.2
 """Share of a plain inspection that the attention of one defect may add."""
 ADDED = "attention of one defect, all levels, alone"
-SIDES_PX = (320, 640, 1280, 2560)
+SIDES_PX = (320, 640, 960, 1280)
 MEMORY = ("one defect", "whole board")
 Picture = NDArray[np.uint8]
 
