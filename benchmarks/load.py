@@ -44,8 +44,7 @@ ROOT = Path(__file__).resolve().parent.parent
 RECIPE = "load"
 CASES = ("without reference", "with reference", "by recipe")
 MAX_CLIENTS, LEAST_SOAK_MINUTES, MAX_SOAK_MINUTES = 64, 13, 24 * 60
-TRANSPORT = 0
-"""Counted as status: no answer at all."""
+TRANSPORT = 0  # counted as status: no answer at all
 FLAT_MB, FLAT_DESCRIPTORS = 2.0, 1.0
 """Growth per 1000 inspections that still counts as flat. A board every 5 s is 17280 a day: 35 MB."""
 WARM_UP_S = 660.0

@@ -142,7 +142,7 @@ def unseen_faults(found: Registration, ignored: NDArray[np.bool_] | None = None)
     uncompared = uncompared_depth_px(found)
     if uncompared > limit:
         faults.append(
-            f"the reference shows {covered_share(found):.1%} of the picture: a strip of {uncompared:.0f} px "
+            f"the reference shows {_covered_share(found):.1%} of the picture: a strip of {uncompared:.0f} px "
             f"has nothing to be compared with (limit {limit:.0f} px); send a reference of the whole view"
         )
     if unseen > limit:
@@ -170,7 +170,7 @@ def uncompared_depth_px(found: Registration) -> float:
     return max(float(np.maximum(-places, places - last).max()), 0.0)
 
 
-def covered_share(found: Registration) -> float:
+def _covered_share(found: Registration) -> float:
     """Share of the posted picture that the reference shows, 0..1."""
     places = found.to_reference(_grid(found.board_shape))
     last = np.array(found.reference_shape[::-1]) - 0.5

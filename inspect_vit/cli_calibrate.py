@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from inspect_vit.cli_data import FormatOption, GroupsOption, ReferencesOption
+from inspect_vit.cli_data import FormatOption, GroupsOption, RedrawOption, ReferencesOption, RenameOption
 from inspect_vit.console import calibration_tables, say, stdout
 
 
@@ -68,22 +68,8 @@ def calibrate(
     format: FormatOption = "auto",
     references: ReferencesOption = None,
     groups: GroupsOption = None,
-    rename: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="OLD=NEW",
-            help="The set's class OLD is the checkpoint's class NEW. Case, spaces, - and _ never matter. "
-            "May be repeated.",
-        ),
-    ] = None,
-    redraw: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            metavar="PX",
-            help="Boxes drawn anew around what differs from the reference, this much wider on each side.",
-        ),
-    ] = None,
+    rename: RenameOption = None,
+    redraw: RedrawOption = None,
     split: Annotated[
         str | None,
         typer.Option(help="Part of the set, as it names it. Default: test for DeepPCB, else everything."),

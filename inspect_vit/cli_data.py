@@ -27,6 +27,23 @@ ReferencesOption = Annotated[
         "table:FILE.csv or folder:FOLDER. Default: as pairs.csv in the set's folder or the format says."
     ),
 ]
+RenameOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="OLD=NEW",
+        help="The set's class OLD is the checkpoint's class NEW. Case, spaces, - and _ never matter. "
+        "May be repeated.",
+    ),
+]
+RedrawOption = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        metavar="PX",
+        help="Measure against boxes drawn anew: the bounds of what differs from the reference inside each "
+        "label, this much wider on each side. For labels drawn otherwise than the model learnt.",
+    ),
+]
 GroupsOption = Annotated[
     str | None,
     typer.Option(

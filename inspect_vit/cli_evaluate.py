@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from inspect_vit.cli_data import FormatOption, GroupsOption, ReferencesOption
+from inspect_vit.cli_data import FormatOption, GroupsOption, RedrawOption, ReferencesOption, RenameOption
 from inspect_vit.console import say
 
 
@@ -31,14 +31,7 @@ def evaluate(
     format: FormatOption = "auto",
     references: ReferencesOption = None,
     groups: GroupsOption = None,
-    rename: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="OLD=NEW",
-            help="The set's class OLD is the checkpoint's class NEW. Case, spaces, - and _ never matter. "
-            "May be repeated.",
-        ),
-    ] = None,
+    rename: RenameOption = None,
     px_per_mm: Annotated[
         float | None,
         typer.Option(
@@ -46,15 +39,7 @@ def evaluate(
             help="Scale of the pictures, for false calls per area. Default: DeepPCB's, else unknown.",
         ),
     ] = None,
-    redraw: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            metavar="PX",
-            help="Measure against boxes drawn anew: the bounds of what differs from the reference inside "
-            "each label, this much wider on each side. For labels drawn otherwise than the model learnt.",
-        ),
-    ] = None,
+    redraw: RedrawOption = None,
     limit: Annotated[
         int | None,
         typer.Option(min=1, help="Inspect this many pictures, evenly spaced. Default: all of the split."),

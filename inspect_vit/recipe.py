@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Annotated, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, FiniteFloat, model_validator
 
-from inspect_vit.alignment import LaidReference, covered_share, lay_under
+from inspect_vit.alignment import LaidReference, lay_under
 from inspect_vit.calibration import Calibration, Target
 from inspect_vit.config import Frozen
 from inspect_vit.coverage import any_cells
@@ -142,7 +143,9 @@ def best_fit(
             continue
         # One that was taken as posted, or that shows a part of the board, gives way to one that fits.
         found = laid.registration
-        fit = 0.0 if found is None or laid.faults else found.inliers * covered_share(found)
+        fit = 0.0
+        if found is not None and laid.alignment is not None and not laid.faults:
+            fit = found.inliers * laid.alignment.covered
         if best is None or fit > best[0]:
             best = fit, one.name, laid
         if fit >= SURE_FIT:
@@ -202,7 +205,9 @@ def _crosses_itself(corners: NDArray[np.float64]) -> bool:
     return bool(((first < 0) & (second < 0)).any() or len(np.unique(corners, axis=0)) < n)
 
 
-def _filled(zones: Sequence[Zone], shape: tuple[int, int]) -> Mask:
+@lru_cache(maxsize=4)
+def _filled(zones: tuple[Zone, ...], shape: tuple[int, int]) -> Mask:
+    """(H, W), kept for the next board of the recipe: do not change it."""
     filled = np.zeros(shape, np.bool_)
     for zone in zones:
         Shape((Polygon(np.array(zone.polygon, np.float64)),)).paint(filled, True)

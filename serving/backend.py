@@ -134,7 +134,14 @@ class Backend:
         if duplicate is not None:
             # A camera never takes two pictures of the same bytes: this is not a picture of this board.
             self.metrics.duplicates.inc()
-            result = replace(result, verdict=Verdict.ERROR, reasons=(duplicate,), defects=(), num_defects=0)
+            result = replace(
+                result,
+                verdict=Verdict.ERROR,
+                reasons=(duplicate,),
+                defects=(),
+                num_defects=0,
+                differences=(),
+            )
         inspection_id, created = self.store.new_id()
 
         def store(seen: Observation | None) -> tuple[StoredInspection, bool]:

@@ -122,10 +122,13 @@ def _store(
         for sha256, width, height in [goldens.add(data, name=one)]
     )
     if upload.keeps_references:
+        # Of the revision that is read here: one that comes in between must not lose its references.
         try:
-            references = get_recipe(engine, name).references
+            kept = get_recipe(engine, name)
+            references, there = kept.references, kept.revision
         except NotFoundError:
-            references = ()
+            there = 0
+        expected = there if expected is None else expected
     return put_recipe(
         engine,
         name,
