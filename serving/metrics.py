@@ -7,6 +7,7 @@ would be a new time series. Here the label is the route.
 from __future__ import annotations
 
 import platform
+import warnings
 from importlib.metadata import PackageNotFoundError, version
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -35,6 +36,10 @@ KINDS = (
     ),
 )
 """Kinds of intake faults and their severity: what `intake.check_quality` says before the colon."""
+
+# Each worker answers from its own registry, in which what is cleared is gone; the client library warns of the
+# files that it would share between processes, whose folder the framework names.
+warnings.filterwarnings("ignore", message="Clearing labels", category=UserWarning)
 
 SECONDS_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
@@ -173,7 +178,6 @@ class Metrics:
         self.build.labels(_version(), platform.python_version()).set(1)
 
     def show_model(self, *, name: str, version: str, device: str) -> None:
-        self.model.clear()
         self.model.labels(name, version, device).set(1)
         for verdict in Verdict:
             self.inspections.labels(verdict.value, NO_RECIPE, version)
