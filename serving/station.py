@@ -1,4 +1,4 @@
-"""The QA station's pages: static files, a sample board, and headers that let nothing else in."""
+"""The QA station's built pages (sources: station/src), a sample board, and headers that let nothing else in."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from serving.errors import NotFoundError
 if TYPE_CHECKING:
     from serving.backend import Backend
 
-PAGES = Path(__file__).parent / "station"
+PAGES = Path(__file__).parent / "station" / "dist"
 SAMPLES = Path(__file__).parents[1] / "data_samples"
 MEDIA_TYPES = {
     ".html": "text/html",

@@ -1,0 +1,5 @@
+import { t } from "../words";
+
+export function Queue() {
+  return <p class="empty">{t("shell.loading")}</p>;
+}

@@ -1,0 +1,34 @@
+// Where in the station one is: the part of the address after #/, and its query.
+
+import { computed, signal } from "@preact/signals";
+
+const hash = signal(location.hash);
+addEventListener("hashchange", () => (hash.value = location.hash));
+
+export interface Place {
+  page: string;
+  /** What the page shows, as the id of an inspection or the name of a recipe; "" for none. */
+  subject: string;
+  query: URLSearchParams;
+}
+
+export const place = computed<Place>(() => {
+  const [path = "", query = ""] = hash.value.replace(/^#\/?/, "").split("?");
+  const [page = "", subject = ""] = path.split("/");
+  return { page: page || "queue", subject: decodeURIComponent(subject), query: new URLSearchParams(query) };
+});
+
+export function go(page: string, subject = "", query: Record<string, string> = {}): void {
+  location.hash = link(page, subject, query);
+}
+
+export function link(page: string, subject = "", query: Record<string, string> = {}): string {
+  const asked = new URLSearchParams(query).toString();
+  return `#/${page}${subject ? `/${encodeURIComponent(subject)}` : ""}${asked ? `?${asked}` : ""}`;
+}
+
+/** Change the query of this place without a new entry in the history. */
+export function replaceQuery(query: Record<string, string>): void {
+  history.replaceState(null, "", link(place.value.page, place.value.subject, query));
+  hash.value = location.hash;
+}

@@ -1,0 +1,24 @@
+// Entry: who is here, then the pages.
+
+import { render } from "preact";
+import { Login } from "./login";
+import { startKeys } from "./keys";
+import { session, whoAmI } from "./session";
+import { Shell } from "./shell";
+import "./theme.css";
+import "./shell.css";
+
+function Station() {
+  const here = session.value;
+  if (here.state === "asking") return null;
+  return (
+    <>
+      {here.state === "in" && <Shell />}
+      {here.state !== "in" && <Login />}
+    </>
+  );
+}
+
+startKeys();
+void whoAmI();
+render(<Station />, document.getElementById("station")!);
