@@ -6,12 +6,16 @@ import { figures } from "./words/figures";
 import { inspect } from "./words/inspect";
 import { queue } from "./words/queue";
 import { recipes } from "./words/recipes";
+import { review } from "./words/review";
 import { shell } from "./words/shell";
 
 export type Language = "en" | "zh";
 export const LANGUAGES: Record<Language, string> = { en: "English", zh: "中文" };
 
-
+const catalogue = {
+  en: { ...shell.en, ...queue.en, ...board.en, ...review.en, ...inspect.en, ...recipes.en, ...figures.en },
+  zh: { ...shell.zh, ...queue.zh, ...board.zh, ...review.zh, ...inspect.zh, ...recipes.zh, ...figures.zh },
+} as const;
 
 export type Key = keyof typeof catalogue.en;
 type Values = Record<string, string | number>;

@@ -1,1 +1,0 @@
-import{n as e,t}from"./index.js";function n(){return t(`p`,{class:`empty`,children:e(`shell.loading`)})}export{n as Models};
