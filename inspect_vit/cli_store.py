@@ -18,17 +18,20 @@ def prune(
     ] = False,
     keep_days: Annotated[
         float | None,
-        typer.Option(help="Delete PASS older than so many days. Default: INSPECT_VIT_KEEP_DAYS, else none."),
+        typer.Option(
+            help="Delete PASS and reviewed boards older than so many days. "
+            "Default: INSPECT_VIT_KEEP_DAYS, else none."
+        ),
     ] = None,
     keep_gb: Annotated[
         float | None,
         typer.Option(
-            help="Delete the oldest PASS until the pictures have at most so many GB (10^9 bytes). "
-            "Default: INSPECT_VIT_KEEP_GB, else no limit."
+            help="Delete the oldest PASS and reviewed boards until the pictures have at most so many GB "
+            "(10^9 bytes). Default: INSPECT_VIT_KEEP_GB, else no limit."
         ),
     ] = None,
 ) -> None:
-    """Delete old inspections and their pictures now; a FAIL or ERROR that nobody verified is never deleted.
+    """Delete old inspections and their pictures now; never a FAIL or ERROR whose review is not done.
 
     A running service does so by itself, by the same two settings."""
     from inspect_vit.errors import ConfigError
@@ -48,7 +51,7 @@ def prune(
         store.close()
     stdout().print(f"{'would delete' if dry_run else 'deleted'} {done}", markup=False)
     if num_kept:
-        say(f"{num_kept} FAIL or ERROR older than {limits.keep_days:g} days stay: nobody has verified them")
+        say(f"{num_kept} inspections older than {limits.keep_days:g} days stay: their review is not done")
 
 
 def backup(

@@ -6,13 +6,13 @@ import asyncio
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
-from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from serving.alarm_schemas import AcknowledgeRequest, AlarmPage
 from serving.alarms import list_alarms
+from serving.bodies import read_json
 from serving.errors import FieldError, NotFoundError
 from serving.uploads import check_label
 from serving.wire import read_choice, read_limit, read_query, wire_response
@@ -55,7 +55,7 @@ async def acknowledge(request: Request) -> Response:
     number = request.path_params["id"]
     if not _is_number(number):
         raise NotFoundError(f"there is no alarm {number[:40]!r}", hint="GET /v1/alarms lists them")
-    asked = await _read_body(request)
+    asked = await read_json(request, AcknowledgeRequest, max_bytes=MAX_BODY_BYTES, example=_EXAMPLE)
     report = await asyncio.to_thread(
         lambda: _backend(request).watch.acknowledge(
             int(number), request.state.actor, note=asked.note, new_baseline=asked.new_baseline
@@ -68,24 +68,6 @@ ROUTES = [
     Route("/v1/alarms", list_all, methods=["GET"]),
     Route("/v1/alarms/{id}/acknowledge", acknowledge, methods=["POST"]),
 ]
-
-
-async def _read_body(request: Request) -> AcknowledgeRequest:
-    body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > MAX_BODY_BYTES:
-            raise FieldError(f"body: more than {MAX_BODY_BYTES} bytes", hint=_EXAMPLE)
-    if not body:
-        return AcknowledgeRequest()
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-        raise FieldError("content-type: wanted application/json", hint=_EXAMPLE)
-    try:
-        return AcknowledgeRequest.model_validate_json(body)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(str(part) for part in first["loc"]) or "body"
-        raise FieldError(f"{where}: {first['msg']}", hint=_EXAMPLE) from error
 
 
 def _is_number(text: str) -> bool:

@@ -16,6 +16,7 @@ from serving.config import ServingConfig
 from serving.drawings import Drawings
 from serving.drift import Observation, Watch
 from serving.engine import Engine
+from serving.events import Events
 from serving.explanations import ClientGone
 from serving.metrics import Metrics
 from serving.observing import observe
@@ -60,6 +61,7 @@ class Backend:
             self.store.close()
             raise
         self.drawings = Drawings(self.store, self.engine)
+        self.events = Events(self.store.engine)
         self.pruner = Pruner(self.store, limits_of(config), self.metrics)
         self._locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
@@ -165,6 +167,7 @@ class Backend:
                 image=upload.image,
                 reference=reference,
                 maps=pack_maps(result),
+                thresholds=result.thresholds,
                 request_sha256=digest,
                 idempotency_key=upload.idempotency_key,
             )

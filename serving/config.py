@@ -77,12 +77,21 @@ class ServingConfig(Frozen):
         default=30.0, gt=0, description="a request body of which nothing came for so many seconds: 408"
     )
     keep_days: float | None = Field(
-        default=None, gt=0, description="days after which a PASS is deleted; default: kept for ever"
+        default=None,
+        gt=0,
+        description="days after which a PASS or reviewed board is deleted; default: kept for ever",
     )
     keep_gb: float | None = Field(
         default=None,
         gt=0,
-        description="GB (10^9 bytes) of pictures above which the oldest PASS are deleted; default: no limit",
+        description="GB (10^9 bytes) of pictures above which the oldest PASS and reviewed boards are "
+        "deleted; default: no limit",
+    )
+    audit_share: float = Field(
+        default=0.02,
+        ge=0.0,
+        le=1.0,
+        description="share of the PASS boards that are drawn, by chance, for people to look at",
     )
     samples: Path | None = Field(
         default=None,

@@ -49,6 +49,10 @@ class RevisionConflictError(ServingError):
     """A change for a revision of a recipe that is no longer the newest."""
 
 
+class ReviewConflictError(ServingError):
+    """A review that was made from a revision which is no longer the newest."""
+
+
 class ModelMismatchError(ServingError):
     """A recipe that is pinned to a model version which is not loaded."""
 

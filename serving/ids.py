@@ -49,6 +49,11 @@ def day_of(inspection_id: str) -> str:
     return _moment(_milliseconds(inspection_id)).date().isoformat()
 
 
+def moment_of(inspection_id: str) -> datetime:
+    """When an id was made, in UTC, as far as the clock was right."""
+    return _moment(_milliseconds(inspection_id))
+
+
 def first_id_at(moment_s: float) -> str:
     """What sorts before every id of that moment or later; seconds since 1970."""
     return f"{max(0, int(moment_s * 1000)):012x}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import platform
 import warnings
 from importlib.metadata import PackageNotFoundError, version
+from typing import get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
@@ -16,9 +17,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from inspect_vit.results import Verdict
+from serving.review_schemas import Disposition, Word
 from serving.schemas import StoredReport
 
 NO_RECIPE = "(none)"
+MISSED = "missed"
 OTHER = "other"
 KINDS = (
     *((kind, "warning") for kind in ("over-exposed", "under-exposed", "low contrast", "out of focus", OTHER)),
@@ -106,6 +109,22 @@ class Metrics:
             "Inspections with the picture bytes of another serial: verdict ERROR",
             registry=self.registry,
         )
+        self.review_words = Counter(
+            "inspect_vit_review_words",
+            "Words of people on calls, new or changed, and defects that they found missed",
+            ["word"],
+            registry=self.registry,
+        )
+        for word in (*get_args(Word), MISSED):
+            self.review_words.labels(word)
+        self.dispositions = Counter(
+            "inspect_vit_dispositions",
+            "Dispositions that were set; none: one was taken back",
+            ["disposition"],
+            registry=self.registry,
+        )
+        for disposition in (*get_args(Disposition), "none"):
+            self.dispositions.labels(disposition)
         self.pruned = Counter(
             "inspect_vit_pruned_inspections", "Inspections that retention deleted", registry=self.registry
         )

@@ -1,6 +1,6 @@
 """Keep as much as was asked for: delete the oldest inspections by age and by size, a few at a time.
 
-A failure that no operator verified is never deleted. Rows go first, then the files that no other row of the
+A failure whose review is not done is never deleted. Rows go first, then the files that no other row of the
 day names; a note in the day's folder lets the next round or start finish what was cut off in between.
 """
 
@@ -14,15 +14,16 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, delete, func, or_, select
+from sqlalchemy import ColumnElement, Select, delete, func, not_, or_, select
 from sqlalchemy.orm import Session
 
-from inspect_vit.results import Verdict
 from serving.config import ServingConfig
 from serving.database import InspectionRow
 from serving.ids import day_of, first_id_at, ids_of_day
 from serving.locking import alone
 from serving.metrics import Metrics
+from serving.queue_rows import forget, is_waiting
+from serving.review_tables import QueueRow
 from serving.store import Store, maps_name
 
 BATCH = 50
@@ -71,8 +72,9 @@ def limits_of(config: ServingConfig) -> Limits:
 
 
 def may_go() -> ColumnElement[bool]:
-    """Which inspections may be deleted at all; every FAIL and ERROR waits for an operator's word."""
-    return InspectionRow.verdict == Verdict.PASS.value
+    """Which inspections may be deleted at all: those that wait for no person's word."""
+    is_free = select(QueueRow.inspection).where(QueueRow.inspection == InspectionRow.id, not_(is_waiting()))
+    return is_free.correlate(InspectionRow).exists()
 
 
 def prune(
@@ -130,7 +132,7 @@ def plan(store: Store, limits: Limits) -> Pruned:
 
 
 def count_kept(store: Store, limits: Limits) -> int:
-    """Inspections older than the age limit that are kept because nobody has verified them."""
+    """Inspections older than the age limit that are kept because their review is not done."""
     cutoff = _cutoff(limits)
     if cutoff is None:
         return 0
@@ -174,8 +176,8 @@ class Pruner:
             logger.info("retention: deleted %s; %.1f MB of pictures are left", pruned, size / 1e6)
         if self._limits.keep_bytes is not None and size > self._limits.keep_bytes:
             logger.warning(
-                "retention: %.1f MB of pictures, wanted at most %.1f MB, but the rest is FAIL and ERROR that "
-                "nobody has verified, which is never deleted; verify it or raise INSPECT_VIT_KEEP_GB",
+                "retention: %.1f MB of pictures, wanted at most %.1f MB, but the rest is FAIL and ERROR "
+                "whose review is not done, which is never deleted; review it or raise INSPECT_VIT_KEEP_GB",
                 size / 1e6,
                 self._limits.keep_bytes / 1e6,
             )
@@ -192,8 +194,10 @@ def _delete_batch(store: Store, before: str | None) -> Pruned:
         day = day_of(rows[0][0])
         rows = [row for row in rows if day_of(row[0]) == day]
         store.pictures.begin_pruning(day)
-        session.execute(delete(InspectionRow).where(InspectionRow.id.in_([row[0] for row in rows])))
+        gone = forget(session, [row[0] for row in rows])
+        session.execute(delete(InspectionRow).where(InspectionRow.id.in_(gone)))
         session.commit()
+        rows = [row for row in rows if row[0] in set(gone)]
         unused = {name for row in rows for name in _files(row) if not _is_used(session, day, name)}
         num_bytes = sum(store.pictures.remove(day, name) for name in sorted(unused))
         store.pictures.end_pruning(day)

@@ -35,7 +35,17 @@ from inspect_vit.errors import (
     OutOfMemoryError,
     UnsupportedImageError,
 )
-from serving import accounts, alarm_routes, errors, recipe_routes, routes, station
+from serving import (
+    accounts,
+    alarm_routes,
+    errors,
+    event_routes,
+    queue_routes,
+    recipe_routes,
+    review_routes,
+    routes,
+    station,
+)
 from serving.access import CheckAccess
 from serving.config import from_environment
 from serving.headers import SecurityHeaders
@@ -66,6 +76,7 @@ ANSWERS: dict[type[Exception], tuple[int, str]] = {
     errors.StalledError: (408, "stalled"),
     errors.IdempotencyConflictError: (409, "idempotency_conflict"),
     errors.RevisionConflictError: (409, "revision_conflict"),
+    errors.ReviewConflictError: (409, "conflict"),
     errors.ModelMismatchError: (409, "model_not_loaded"),
     errors.VersionGoneError: (410, "model_version_gone"),
     errors.BodyTooLargeError: (413, "body_too_large"),
@@ -138,7 +149,8 @@ async def answer_http_exception(_: Request, error: Exception) -> Response:
 @asynccontextmanager
 async def lifespan(app: Starlette) -> AsyncIterator[None]:
     """The framework enters this after it made the service and leaves it before it drops the service."""
-    yield
+    with event_routes.told_of_the_end(app.state.backend.events.stop):
+        yield
     app.state.backend.close()
 
 
@@ -148,6 +160,9 @@ app = Starlette(
         *routes.ROUTES,
         *recipe_routes.ROUTES,
         *alarm_routes.ROUTES,
+        *review_routes.ROUTES,
+        *queue_routes.ROUTES,
+        *event_routes.ROUTES,
         *accounts.ROUTES,
         *station.ROUTES,
         Route("/{path:path}", no_such_route, methods=["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import os
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -20,11 +21,12 @@ from sqlalchemy.orm import Session
 
 from serving.attempts import attempt_of, first_sender, lock_serial
 from serving.config import ServingConfig
-from serving.database import InspectionRow, is_disk_full, make_engine, migrate, sqlite_file
+from serving.database import Base, InspectionRow, is_disk_full, make_engine, migrate, sqlite_file
 from serving.errors import IdempotencyConflictError, NotFoundError, StoreError, StoreUnavailableError
 from serving.ids import IdClock, day_of, ids_of_day
 from serving.locking import shared, try_alone
 from serving.pictures import PictureFiles, no_room, sha256_hex
+from serving.queue_rows import queue_rows
 from serving.schemas import StoredReport
 
 
@@ -60,6 +62,7 @@ class Store:
             ) from error
         self.pictures = PictureFiles(home / "pictures", min_free_bytes=int(config.min_free_mb * 1e6))
         self.engine = make_engine(config.sqlalchemy_url, wait_s=config.database_wait_s)
+        self._audit_share = config.audit_share
         self.writing_lock = home / ".writing"
         """Shared by whoever adds, from the first file to the commit; held alone by whoever removes."""
         # Alone: migrate and sweep under the exclusive lock. Else: wait until whoever holds it has done so.
@@ -100,10 +103,14 @@ class Store:
         image: bytes,
         reference: bytes | None,
         maps: bytes,
+        thresholds: Mapping[str, float],
         request_sha256: str,
         idempotency_key: str | None,
     ) -> tuple[StoredInspection, bool]:
         """Store one inspection; when this returns it survives a kill and a power cut.
+
+        Args:
+            thresholds: by class, as they were used.
 
         Returns:
             The inspection, its report with the stage "store" added, and True; or, when the same request with
@@ -135,7 +142,7 @@ class Store:
                 actor=report.actor,
             )
             try:
-                self._commit(row)
+                self._commit(row, queue_rows(report, thresholds, audit_share=self._audit_share))
             except (SQLAlchemyError, StoreUnavailableError, TimeoutError) as error:
                 # The posted pictures stay: another inspection of the same day may share them.
                 self.pictures.remove(day_of(report.id), maps_name(report.id))
@@ -148,13 +155,13 @@ class Store:
                 raise
         return _to_inspection(row), True
 
-    def _commit(self, row: InspectionRow) -> None:
+    def _commit(self, row: InspectionRow, queued: Sequence[Base]) -> None:
         self._check_identity()
         with Session(self.engine, expire_on_commit=False) as session:
             if row.serial is not None:
                 lock_serial(session, row.serial)
                 row.attempt = attempt_of(row.serial, row.image_sha256)
-            session.add(row)
+            session.add_all([row, *queued])
             session.flush()
             session.refresh(row, ["attempt"])
             session.commit()

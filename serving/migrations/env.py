@@ -2,6 +2,7 @@
 
 from alembic import context
 
+import serving.review_tables  # noqa: F401, its tables join Base
 from serving.database import Base
 
 context.configure(

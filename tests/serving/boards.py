@@ -68,6 +68,12 @@ class Boards:
     ) -> bool:
         """Store it; returns whether it is new."""
         _, is_new = store.add(
-            report, image=image, reference=reference, maps=maps, request_sha256=digest, idempotency_key=key
+            report,
+            image=image,
+            reference=reference,
+            maps=maps,
+            thresholds=self.result.thresholds,
+            request_sha256=digest,
+            idempotency_key=key,
         )
         return is_new

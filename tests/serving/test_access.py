@@ -34,6 +34,22 @@ def post(guarded: Any, key: str, image: bytes, **more: Any) -> httpx.Response:
     return answer
 
 
+def ask(guarded: Any, method: str, path: str, key: str) -> httpx.Response:
+    """A request of whose answer no more is read than its head where it has no end."""
+    if path != "/v1/events":
+        answer = guarded.call(method, path, key)
+        assert isinstance(answer, httpx.Response)
+        return answer
+    headers = {"x-api-key": guarded.keys[key]}
+    with (
+        httpx.Client(base_url=guarded.server.client.base_url, timeout=60.0) as client,
+        client.stream(method, path, headers=headers) as answer,
+    ):
+        if answer.status_code != 200:
+            answer.read()
+        return answer
+
+
 LIST_ROUTES = """
 import json, sys
 from starlette.routing import Route
@@ -105,7 +121,7 @@ def test_a_route_admits_its_role_and_those_above(guarded: Any, place: tuple[str,
     assert "X-Api-Key" in error_of(answer).hint
     assert answer.headers["www-authenticate"].startswith("Bearer")
     for role in ROLES:
-        answer = guarded.call(method, path, role)
+        answer = ask(guarded, method, path, role)
         if ROLES.index(role) < ROLES.index(least):
             assert answer.status_code == 403
             error = error_of(answer)

@@ -30,6 +30,7 @@ def test_every_setting_travels_through_the_environment() -> None:
         stall_s=5.0,
         keep_days=90.0,
         keep_gb=500.0,
+        audit_share=0.1,
         samples=Path("/samples"),
         calibration=Path("/calibration.json"),
         camera="line 3, ring light",

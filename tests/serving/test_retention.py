@@ -207,7 +207,7 @@ def test_the_command_says_what_it_would_do_and_does_it(
     code, told = run("--keep-days", "5", "--dry-run")
     assert code == 0
     assert "would delete 1 inspections" in told
-    assert "1 FAIL or ERROR older than 5 days stay" in told
+    assert "1 inspections older than 5 days stay: their review is not done" in told
     monkeypatch.setenv("INSPECT_VIT_KEEP_DAYS", "5")
     code, told = run()
     assert "deleted 1 inspections" in told

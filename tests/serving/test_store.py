@@ -43,7 +43,13 @@ def test_what_was_added_is_read_by_the_next_server(config: ServingConfig, boards
     store = Store(config)
     report = boards.report(serial="SN-1")
     stored, _ = store.add(
-        report, image=b"board", reference=b"golden", maps=b"maps", request_sha256="d", idempotency_key=None
+        report,
+        image=b"board",
+        reference=b"golden",
+        maps=b"maps",
+        thresholds={},
+        request_sha256="d",
+        idempotency_key=None,
     )
     store.close()
     later = Store(config)

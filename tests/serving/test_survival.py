@@ -182,10 +182,15 @@ def _a_worker_does_not_outlive_its_supervisor(server: Any) -> None:
 
 def test_ctrl_c_ends_the_server_promptly(start_server: Any, tmp_path: Path) -> None:
     server = start_server(tmp_path)
-    with httpx.stream("GET", f"{server.client.base_url}/v1/inspections") as open_connection:
+    with (
+        httpx.stream("GET", f"{server.client.base_url}/v1/inspections") as open_connection,
+        httpx.stream("GET", f"{server.client.base_url}/v1/events", timeout=60.0) as open_stream,
+    ):
         assert open_connection.status_code == 200
+        assert next(open_stream.iter_lines()).startswith(":")
         os.kill(server.process.pid, signal.SIGINT)
         assert server.process.wait(timeout=60) == 0, "an open connection does not keep it"
+        assert "graceful shutdown exceeded" not in server.log.read_text(), "nor does a stream without end"
     with pytest.raises(httpx.ConnectError):
         httpx.get(f"{server.client.base_url}/livez")
     server.stop()
