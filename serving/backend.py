@@ -31,6 +31,7 @@ from serving.schemas import (
 )
 from serving.sessions import FailedLogins
 from serving.store import Store, StoredInspection
+from serving.tiles import Tiles
 from serving.uploads import Upload
 
 
@@ -60,6 +61,7 @@ class Backend:
             self.store.close()
             raise
         self.drawings = Drawings(self.store, self.engine)
+        self.tiles = Tiles(self.drawings)
         self.pruner = Pruner(self.store, limits_of(config), self.metrics)
         self._locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
