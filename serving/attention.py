@@ -173,16 +173,17 @@ def _shown(query: Mapping[str, str], method: AttentionMethod) -> Shown:
     contour = _real(query, "contour", "a value of the map") if "contour" in query else None
     if contour is not None and method != "relevance" and contour <= 0:
         raise FieldError(f"contour: {contour:g}, wanted a value above 0")
-    return Shown(scale, _crop(query["crop"]) if "crop" in query else None, contour)
+    return Shown(scale, read_rect("crop", query["crop"]) if "crop" in query else None, contour)
 
 
-def _crop(text: str) -> Rect:
+def read_rect(name: str, text: str) -> Rect:
+    """left,top,right,bottom in whole pixels. Raises FieldError that names the parameter."""
     parts = text.split(",")
     if len(parts) != 4 or not all(part.isascii() and part.isdecimal() and len(part) < 7 for part in parts):
-        raise FieldError(f"crop: {text[:40]!r}, wanted left,top,right,bottom in whole pixels")
+        raise FieldError(f"{name}: {text[:40]!r}, wanted left,top,right,bottom in whole pixels")
     left, top, right, bottom = (int(part) for part in parts)
     if right <= left or bottom <= top:
-        raise FieldError(f"crop: {text[:40]!r}, wanted left < right and top < bottom")
+        raise FieldError(f"{name}: {text[:40]!r}, wanted left < right and top < bottom")
     return left, top, right, bottom
 
 

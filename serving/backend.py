@@ -32,6 +32,7 @@ from serving.schemas import (
 )
 from serving.sessions import FailedLogins
 from serving.store import Store, StoredInspection
+from serving.tiles import Tiles
 from serving.uploads import Upload
 
 
@@ -62,6 +63,7 @@ class Backend:
             raise
         self.drawings = Drawings(self.store, self.engine)
         self.events = Events(self.store.engine)
+        self.tiles = Tiles(self.drawings)
         self.pruner = Pruner(self.store, limits_of(config), self.metrics)
         self._locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 

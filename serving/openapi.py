@@ -16,6 +16,7 @@ from serving.account_schemas import AuditPage, LoginRequest, SessionReport
 from serving.openapi_access import SECURITY_SCHEMES, account_paths, add_security
 from serving.openapi_alarms import ALARM_MODELS, alarm_paths
 from serving.openapi_parts import INSPECTION_ID, LABEL
+from serving.openapi_pictures import PICTURE_MODELS, picture_paths
 from serving.openapi_recipes import recipe_paths
 from serving.openapi_reviews import REVIEW_MODELS, review_paths
 from serving.schemas import (
@@ -65,11 +66,13 @@ def openapi_document() -> dict[str, Any]:
             (RecipePage, "serialization"),
             *ALARM_MODELS,
             *REVIEW_MODELS,
+            *PICTURE_MODELS,
         ],
         ref_template="#/components/schemas/{model}",
     )
     paths = _paths() | account_paths() | recipe_paths(_responses) | alarm_paths(_responses)
     paths |= review_paths(_responses)
+    paths |= picture_paths(_responses)
     add_security(paths)
     return {
         "openapi": "3.1.0",

@@ -1,4 +1,4 @@
-"""The QA station's built pages (sources: station/src), a sample board, and headers that let nothing else in."""
+"""The QA station's pages as built from station/src, sample boards, and headers that let nothing else in."""
 
 from __future__ import annotations
 

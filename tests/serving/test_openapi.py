@@ -9,6 +9,7 @@ from serving import (
     accounts,
     alarm_routes,
     event_routes,
+    picture_routes,
     queue_routes,
     recipe_routes,
     review_routes,
@@ -42,7 +43,7 @@ def test_every_route_is_described_and_nothing_else() -> None:
         (route.path, method.lower())
         for module in (
             *(routes, accounts, recipe_routes, alarm_routes),
-            *(review_routes, queue_routes, event_routes),
+            *(review_routes, queue_routes, event_routes, picture_routes),
         )
         for route in module.ROUTES
         for method in route.methods or ()
@@ -66,17 +67,22 @@ def test_the_options_and_pictures_are_spelt_out() -> None:
     assert {"id", "verdict", "reasons", "defects", "links"} <= set(schemas["InspectionReport"]["required"])
 
 
-def test_the_server_serves_it_and_every_described_page_answers(server: Any, board_png: bytes) -> None:
+def test_the_server_serves_it_and_every_described_page_answers(
+    server: Any, board_png: bytes, reference_png: bytes
+) -> None:
     document = server.client.get("/docs.json").json()
     assert document == openapi_document()
     report = server.client.post(
-        "/v1/inspect", files={"image": board_png, "reference": ("r.png", board_png)}
+        "/v1/inspect",
+        files={"image": board_png, "reference": ("r.png", reference_png)},
+        data={"options": '{"min_score": 0}'},
     ).json()
     files = {"reference": ("r.png", board_png)}
     assert server.client.put("/v1/recipes/described", files=files).status_code == 200
     for path, methods in document["paths"].items():
         if "get" in methods and path not in WITHOUT_END:
-            answer = server.client.get(path.format(id=report["id"], name="described", number="1"))
+            place = {"layer": "image", "level": "0", "column": "0", "row": "0"}
+            answer = server.client.get(path.format(id=report["id"], name="described", number="1", **place))
             assert answer.status_code == 200, path
             described = methods["get"]["responses"]["200"]["content"]
             found = answer.headers["content-type"].partition(";")[0]
