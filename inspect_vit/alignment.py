@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from inspect_vit.errors import ImageError, RegistrationError, WrongPoseError
 from inspect_vit.intake import SAME_PICTURE, correlation, pair_faults
-from inspect_vit.registration import SURE_MATCH, Golden, Registration, register
+from inspect_vit.registration import Golden, Registration, register
+from inspect_vit.registration_checks import MIN_MATCH, SURE_MATCH
 from inspect_vit.results import Alignment
 
 UNSEEN_PX, UNSEEN_SHARE = 16, 0.01
@@ -38,6 +39,8 @@ class LaidReference:
     """Why the board must not be passed on this reference, in words."""
     alignment: Alignment | None = None
     registration: Registration | None = None
+    lacks: str = ""
+    """In words, how much of the copper is not there, where that is so much that the board must fail."""
 
 
 def lay_under(
@@ -84,6 +87,17 @@ def lay_under(
             covered=float(covered.mean()),
         ),
         registration=found,
+        lacks=_lacks(found),
+    )
+
+
+def _lacks(found: Registration) -> str:
+    """Registration accepts a match this low only where what the board shows matches."""
+    if found.inliers >= MIN_MATCH:
+        return ""
+    return (
+        f"process failure: {found.missing:.0%} of what the reference shows is not on the board "
+        f"({found.inliers:.0%} of the structure matches)"
     )
 
 

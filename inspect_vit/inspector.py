@@ -167,13 +167,14 @@ class Inspector:
                 f"model {self.metadata.name} inspects only against a golden reference; send one",
             )
         errors = (*errors, *gaps)
-        fails = bool(is_failing.any() or differences)
+        lacks = "" if laid is None else laid.lacks
+        fails = bool(lacks or is_failing.any() or differences)
         verdict = Verdict.ERROR if errors else Verdict.FAIL if fails else Verdict.PASS
         reasons = failure_reasons([names[label] for label in found.labels[is_failing]])
         finish = time.perf_counter()
         return InspectionResult(
             verdict=verdict,
-            reasons=errors or (*reasons, *difference_words(differences)),
+            reasons=errors or (*filter(None, [lacks]), *reasons, *difference_words(differences)),
             score=found.top_score,
             defects=() if errors else defects,
             num_defects=0 if errors else int(is_failing.sum()),

@@ -4,48 +4,40 @@ A map is found from coarse to fine (`registration_stages`): correlation of small
 (`registration_pose`), then Gauss-Newton on all pixels for shift, turn, scale, stretch, shear and perspective
 (`registration_fit`), with an offset for every row slip of a line scan (`registration_slip`), then a smooth
 local field where the rest asks for one (`registration_field`). Local brightness and contrast are taken out of
-the pictures first. `registration_map` holds the geometry.
+the pictures first. `registration_map` holds the geometry, `registration_checks` the causes of a refusal.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from inspect_vit.errors import ImageError, RegistrationError, WrongPoseError
-from inspect_vit.registration_fit import Cells, Grey, structured_share
+from inspect_vit.errors import ImageError, RegistrationError
+from inspect_vit.registration_checks import (
+    MAX_SCALE,
+    MAX_SHIFT,
+    MIN_MATCH,
+    SURE_MATCH,
+    check_limits,
+    check_poses,
+    check_product,
+    check_structure,
+)
+from inspect_vit.registration_fit import Cells, Grey
 from inspect_vit.registration_map import BoardMap, Floats, project, take
-from inspect_vit.registration_pose import COARSE_SIDE, OTHERS, UPRIGHT, Pose, cell_size, find_pose, pyramid
+from inspect_vit.registration_pose import COARSE_SIDE, UPRIGHT, Pose, pyramid
 from inspect_vit.registration_stages import align, bend
 
-Aligner = Callable[[Pose], tuple[BoardMap, Cells]]
 MIN_SIDE = 64
 """Smallest side of a picture that can be aligned, px."""
 FINE_AREA = 1_300_000
 """The finest level that is fitted has at most so many pixels; larger pictures are reduced 2, 4, ... fold."""
-MIN_MATCH = 0.55
-"""Least share of structured cells that must match."""
-SURE_MATCH = 0.85
-"""Share of matching cells from which no other pose is tried."""
-WORTH_A_LOOK = 0.2
-"""Share of matching cells of a coarse level from which another pose is fitted in full."""
-POSE_MARGIN = 0.1
-"""Another pose must match by so much more to be named."""
 SAME_SHAPE = 0.1
 """Pictures whose aspect ratios differ by less may show the same part at another resolution."""
-MIN_STRUCTURE = 0.02
-"""Least share of cells that must show structure. There are about 400 cells."""
-MAX_STRETCH = 0.03
-"""Largest difference of the scales along x and y, as a share."""
-MAX_RESIDUAL_PX = 1.5
-"""Largest displacement that may be left, root mean square."""
-MAX_SHIFT, MAX_TURN_DEGREES, MAX_SCALE = 0.15, 5.0, 0.05
-"""Limits: shift as a share of the longer side, turn, and scale as its distance from the expected one."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +56,8 @@ class Registration(BoardMap):
     """Pixels of the reference per pixel of the posted picture, along the posted picture's x and y."""
     inliers: float = 1.0
     """Share of the structured cells that match, 0..1. Defects cost a few."""
+    missing: float = 0.0
+    """Share of the reference's structured cells where the board shows nothing, 0..1."""
     coverage: float = 1.0
     """Share of the reference that the posted picture covers, 0..1."""
 
@@ -126,7 +120,7 @@ def prepare(reference: NDArray[np.uint8]) -> Golden:
     coarse = max(fine, _halvings(mean_side, COARSE_SIDE))
     factors = [factor for factor in (2**k for k in range(16)) if fine <= factor <= coarse][::-1]
     levels = pyramid(grey, factors)
-    _check_structure(levels[coarse], "reference")
+    check_structure(levels[coarse], "reference")
     return Golden((grey.shape[0], grey.shape[1]), levels)
 
 
@@ -158,16 +152,17 @@ def register(
         size = shapes[1] if pose.quarter_turns % 2 == 0 else shapes[1][::-1]
         return align(references, shown, factors, scales, shapes[0], size)
 
-    _check_structure(boards[coarse], "image")
+    check_structure(boards[coarse], "image")
     best, cells = align_as(UPRIGHT)
     share = cells.share()
     if not _is_near(best):  # tracks repeat: where little overlaps, much of it may match by chance
         share = min(share, MIN_MATCH)
     if share < SURE_MATCH:
-        _check_poses(references[coarse], boards[coarse], scales, align_as, share)
+        check_poses(references[coarse], boards[coarse], scales, align_as, share, cells)
     best, cells = bend(references, boards, factors, best, cells)
+    check_product(cells)
     found = _figures(best, cells, fine, px_per_mm)
-    _check_limits(found, scales)
+    check_limits(found, scales)
     return found
 
 
@@ -185,9 +180,10 @@ def _figures(board_map: BoardMap, cells: Cells, factor: int, px_per_mm: float | 
         residual_px=residual,
         residual_mm=None if px_per_mm is None else residual / px_per_mm,
         shift_px=(float(shift[0]), float(shift[1])),
-        turn_degrees=float(np.degrees(np.arctan2(across[1] - down[0], across[0] + down[1]))),
+        turn_degrees=board_map.angle_degrees(),
         scale=(float(np.hypot(*across)), float(np.hypot(*down))),
         inliers=cells.share(),
+        missing=cells.missing(),
         coverage=float(np.concatenate(seen).mean()),
     )
 
@@ -202,75 +198,6 @@ def _shift_px(board_map: BoardMap) -> Floats:
 
 def _is_near(board_map: BoardMap) -> bool:
     return float(np.hypot(*_shift_px(board_map))) <= MAX_SHIFT * max(board_map.reference_shape)
-
-
-def _check_structure(level: Grey, what: str) -> None:
-    share = structured_share(level, cell_size(level.shape))
-    if share < MIN_STRUCTURE:
-        raise RegistrationError(
-            f"cannot align: only {share:.1%} of the {what} shows structure (limit {MIN_STRUCTURE:.0%}); "
-            "send a picture that shows more of the board"
-        )
-
-
-def _check_poses(
-    golden: Grey, board: Grey, scales: tuple[float, ...], align_as: Aligner, upright: float
-) -> None:
-    """Raises RegistrationError when another pose fits clearly better, or when none fits."""
-    rough = [
-        (find_pose(golden, pose.shows(board), scales=scales, tries=1)[1].share(), k)
-        for k, pose in enumerate(OTHERS)
-    ]
-    best, best_share = UPRIGHT, upright
-    for _, k in sorted((scored for scored in rough if scored[0] >= WORTH_A_LOOK), reverse=True)[:2]:
-        share = align_as(OTHERS[k])[1].share()
-        if share > best_share + POSE_MARGIN:
-            best, best_share = OTHERS[k], share
-    if best is not UPRIGHT and best_share >= MIN_MATCH:
-        raise WrongPoseError(
-            f"{best.name}: {best_share:.0%} of the board's structure matches that way, {upright:.0%} as it "
-            f"was posted (limit {MIN_MATCH:.0%}); {best.remedy}"
-        )
-    if upright < MIN_MATCH:
-        raise RegistrationError(
-            f"another product or another side: {upright:.0%} of the board's structure matches the reference "
-            f"(limit {MIN_MATCH:.0%}), and no quarter turn or mirroring fits; "
-            "send the reference of this product and side, at the same scale",
-            match=upright,
-        )
-
-
-def _check_limits(found: Registration, scales: tuple[float, ...]) -> None:
-    shift, furthest = float(np.hypot(*found.shift_px)), MAX_SHIFT * max(found.reference_shape)
-    stretch = abs(found.scale[0] / found.scale[1] - 1)
-    fault = ""
-    off = min(max(abs(value / scale - 1) for value in found.scale) for scale in scales)
-    if shift > furthest:
-        fault = (
-            f"cannot align: the board lies {shift:.0f} px off (limit {furthest:.0f} px); move it to its place"
-        )
-    elif abs(found.turn_degrees) > MAX_TURN_DEGREES:
-        fault = (
-            f"cannot align: the board is turned by {found.turn_degrees:.1f} degrees "
-            f"(limit {MAX_TURN_DEGREES:.0f}); place it as in the reference"
-        )
-    elif off > MAX_SCALE:
-        fault = (
-            f"cannot align: the board's scale is off by {off:.1%} (limit {MAX_SCALE:.0%}); "
-            "send pictures of the same resolution"
-        )
-    elif stretch > MAX_STRETCH:
-        fault = (
-            f"cannot align: the board looks {stretch:.1%} longer one way than the other (limit "
-            f"{MAX_STRETCH:.1%}); do camera and conveyor run at the speed they ran at for the reference?"
-        )
-    elif found.residual_px > MAX_RESIDUAL_PX:
-        fault = (
-            f"cannot align: places lie {found.residual_px:.1f} px off after alignment "
-            f"(limit {MAX_RESIDUAL_PX:.1f} px); is the board bent, or the reference another revision?"
-        )
-    if fault:
-        raise RegistrationError(fault, match=found.inliers)
 
 
 def _grey(picture: NDArray[np.uint8], what: str) -> NDArray[np.uint8]:

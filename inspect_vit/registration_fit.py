@@ -55,6 +55,9 @@ class Cells:
     """(rows, columns): normalised correlation of R and W, -1..1; 0 without structure."""
     structured: NDArray[np.bool_]
     """(rows, columns): structure in the reference or the board, and covered by the board."""
+    expected: NDArray[np.bool_]
+    shown: NDArray[np.bool_]
+    """(rows, columns): structure in the reference; structure in the board."""
     noise: float
     """Variance of a pixel's difference, from the cells that fit best."""
 
@@ -68,10 +71,19 @@ class Cells:
         """(rows * columns,) trust in each cell: a cell that shows something else has little to say."""
         return np.where(self.structured, np.clip((self.match - 0.2) / 0.8, 0.02, 1) ** 2, 0).reshape(-1)
 
+    def num_matching(self) -> int:
+        """How many structured cells match."""
+        return int((self.match[self.structured] >= MATCH).sum())
+
     def share(self) -> float:
         """Share of the structured cells that match."""
         num = int(self.structured.sum())
-        return float((self.match[self.structured] >= MATCH).sum() / num) if num else 0.0
+        return self.num_matching() / num if num else 0.0
+
+    def missing(self) -> float:
+        """Share of the reference's structured cells where the board shows nothing."""
+        bare = self.structured & self.expected & ~self.shown
+        return float(bare.sum() / max(int(self.expected.sum()), 1))
 
     def misfit(self) -> float:
         """Mean of 1 - match over the structured cells."""
@@ -183,7 +195,7 @@ def measure(reference: Grey, board: Grey, board_map: BoardMap, size: int) -> Cel
     match = np.where(np.sqrt(golden * found) > 0.1 * STRUCTURE, match, 0)
     left = total(error * error)[structured] / np.maximum(coverage[structured], 0.5)
     noise = max(float(np.median(left)) if left.size else 1.0, LEAST_NOISE)
-    return Cells(size, tensor, pull, match, structured, noise)
+    return Cells(size, tensor, pull, match, structured, golden > STRUCTURE, found > STRUCTURE, noise)
 
 
 def refine(

@@ -140,6 +140,11 @@ class BoardMap:
         at = project(self.matrix, middle + np.array([[0, 0], [1, 0], [0, 1]]))
         return at[1] - at[0], at[2] - at[0]
 
+    def angle_degrees(self) -> float:
+        """How far the posted picture is turned, clockwise as seen."""
+        across, down = self.axes()
+        return float(np.degrees(np.arctan2(across[1] - down[0], across[0] + down[1])))
+
     def scaled(self, factor: float) -> BoardMap:
         """The same map between both pictures reduced `factor` times (area means, left and top edges kept)."""
         matrix = shrink(factor) @ self.matrix @ np.linalg.inv(shrink(factor))

@@ -66,22 +66,27 @@ def pyramid(grey: NDArray[np.uint8], factors: list[int]) -> dict[int, Grey]:
 
 
 def find_pose(
-    reference: Grey, board: Grey, *, scales: tuple[float, ...] = (1.0,), tries: int = 3
+    reference: Grey,
+    board: Grey,
+    *,
+    scales: tuple[float, ...] = (1.0,),
+    turns: NDArray[np.float64] = TURNS,
+    tries: int = 3,
 ) -> tuple[BoardMap, Cells]:
     """Small turn, shift and rough affine map of a board that lies as its reference does.
 
     Args:
         reference, board: one coarse level of both, normalised.
         scales: sizes of the board that are tried, as multiples of its own.
+        turns: small turns that are tried, radians.
         tries: how many of the best-correlating turns are followed up.
     """
     size = cell_size(reference.shape)
     search = _Search(reference)
     best: tuple[BoardMap, Cells] | None = None
     guesses: list[tuple[float, BoardMap]] = []
-    turns = sorted(TURNS, key=abs)
     for scale in scales:
-        for turn in turns:
+        for turn in sorted(turns, key=abs):
             guesses.append(search.shift(board, float(turn), scale))
             if turn == 0 and tries > 1:
                 best = _better(best, _settle(reference, board, guesses[-1][1], size))

@@ -24,6 +24,11 @@ MIN_GAIN = 0.7
 """A small slip must bring the bands' misfit down to this share."""
 EDGE_BANDS = 2
 """Fewest bands above and below a small slip."""
+EDGE_ROWS, EDGE_REACH_PX = 72, 16
+"""Rows of the level along the lower edge that are searched one by one, and rows lost or repeated there."""
+EDGE_SHARE, EDGE_MISFIT, EDGE_GAIN, EDGE_LEAST = 0.85, 0.04, 0.15, 5
+"""A slip there must bring the misfit of at least EDGE_LEAST rows down to EDGE_SHARE, from EDGE_MISFIT a pixel
+and more, and take away at least EDGE_GAIN: the whole misfit of a row of CLIP would be 1.5."""
 
 
 def with_large_slips(reference: Grey, board: Grey, board_map: BoardMap) -> BoardMap:
@@ -197,6 +202,14 @@ def without_slivers(board_map: BoardMap) -> BoardMap:
     return replace(board_map, slips=tuple(kept))
 
 
+def parts_alone(board_map: BoardMap) -> list[BoardMap]:
+    """The map that each part between slips would give to the whole picture."""
+    return [
+        replace(board_map, matrix=board_map.matrix @ _move(offset), slips=())
+        for _, _, offset in board_map.parts()
+    ]
+
+
 def without_stretch(board_map: BoardMap) -> BoardMap:
     """Shift, turn and one scale, read off the direction of rows alone, which no slip between rows changes."""
     height, width = board_map.board_shape
@@ -221,6 +234,45 @@ def settle_rows(reference: Grey, board: Grey, board_map: BoardMap, *, reach: int
         running = np.concatenate(([0.0], np.cumsum(costs[0] - costs[1])))
         slips[k] = Slip(float(low + int(running.argmin())), slip.offset)
     return replace(board_map, slips=tuple(slips))
+
+
+def with_edge_slip(reference: Grey, board: Grey, board_map: BoardMap, *, least: int) -> BoardMap:
+    """Add a slip so near the lower edge that bands and cells see too little of what lies below it.
+
+    Each row there is compared with the reference as it lies and moved by whole rows; fewer than `least` are
+    no slip. Rows that belong beyond the reference's edge say nothing.
+    """
+    height, width = board.shape
+    above = board_map.slips[-1].offset if board_map.slips else (0.0, 0.0)
+    low = max(height - EDGE_ROWS, *(round(slip.row) + SLIVER_ROWS for slip in board_map.slips), 0)
+    if height - low < EDGE_LEAST:
+        return board_map
+    rows = np.arange(low, height)
+
+    def look(move: int) -> tuple[Floats, NDArray[np.bool_]]:
+        offset = (above[0], above[1] + move)
+        middles = np.stack((np.full(len(rows), width / 2), rows + offset[1]), -1)
+        seen = project(board_map.matrix, middles)[:, 1] <= len(reference) - 1
+        return _row_costs(reference, board, board_map, low, height, offset), seen
+
+    plain, here = look(0)
+    best = (0.0, 0, 0, 0.0, 0)
+    for move in range(-EDGE_REACH_PX, EDGE_REACH_PX + 1):
+        moved, there = look(move)
+        gains = np.where(here & there, plain - moved, 0)[::-1].cumsum()[::-1]
+        cut = int(gains.argmax())
+        below = (here & there)[cut:]
+        if below.sum() >= EDGE_LEAST:
+            before = float(plain[cut:][below].sum())
+            best = max(best, (float(gains[cut]), move, cut, before, int(below.sum())))
+    gain, move, cut, before, num = best
+    if (
+        abs(move) < least
+        or gain < max(EDGE_GAIN * width, (1 - EDGE_SHARE) * before)
+        or before < EDGE_MISFIT * width * num
+    ):
+        return board_map
+    return with_slip(board_map, Slip(float(low + cut), (above[0], above[1] + move)))
 
 
 def _row_costs(

@@ -11,8 +11,10 @@ from inspect_vit.registration_fit import Cells, Grey, measure, refine
 from inspect_vit.registration_map import BoardMap
 from inspect_vit.registration_pose import cell_size, find_pose
 from inspect_vit.registration_slip import (
+    parts_alone,
     residual_step,
     settle_rows,
+    with_edge_slip,
     with_large_slips,
     with_slip,
     without_slivers,
@@ -23,12 +25,17 @@ MAX_SLIPS = 3
 """More jumps than this are no slips."""
 SLIP_GAIN = 0.95
 """A slip is kept when it brings the misfit down to this share."""
+BARE_SHARE, IDLE_SHARE = 0.2, 0.02
+"""Where more than BARE_SHARE of the reference's structure is missing, slips that add less than IDLE_SHARE of
+the matching cells are dropped."""
 FIELD_FROM_PX = 0.5
 """A local field is sought when neighbouring cells share a displacement of more than this."""
 FIELD_GAIN = 0.7
 """A field is kept when it brings that displacement down to this share."""
 MAX_STRETCH = 0.01
 """A board is not longer one way by more than this share; a slip that is read as a stretch is."""
+EDGE_SLIP_PX = 5
+"""Smallest slip that is looked for along the lower edge, px: `alignment.LOST_ROWS` and one."""
 SMALL_SLIP_PX = 0.6
 """Smallest slip that is looked for, pixels of the finest level."""
 
@@ -54,6 +61,10 @@ def align(
         if factor == fine:
             level, cells = refine(golden, board, level, size=size, rounds=6)
             level, cells = _settle_small_slip(golden, board, level, cells)
+            if level.slips and cells.missing() > BARE_SHARE:
+                level, cells = _without_idle_slips(golden, board, level, cells)
+            if len(level.slips) < MAX_SLIPS:
+                level = with_edge_slip(golden, board, level, least=-(-EDGE_SLIP_PX // factor))
         elif k:
             level, cells = refine(golden, board, level, size=size, rounds=3, num=6)
         full = replace(level.scaled(1 / factor), board_shape=board_shape, reference_shape=reference_shape)
@@ -74,6 +85,13 @@ def _settle_slips(golden: Grey, board: Grey, level: BoardMap, size: int) -> tupl
     across, down = plain[0].axes()
     odd = abs(np.hypot(*across) / np.hypot(*down) - 1) > MAX_STRETCH
     return _fitting_better(golden, board, start, plain, num=6, gain=1.05 if odd else SLIP_GAIN)
+
+
+def _without_idle_slips(golden: Grey, board: Grey, level: BoardMap, cells: Cells) -> tuple[BoardMap, Cells]:
+    """One part's map for all where slips add nothing that matches: any row fits where copper is missing."""
+    alone = [(part, measure(golden, board, part, cells.size)) for part in parts_alone(level)]
+    best = max(alone, key=lambda tried: tried[1].num_matching())
+    return best if best[1].num_matching() > (1 - IDLE_SHARE) * cells.num_matching() else (level, cells)
 
 
 def _settle_small_slip(golden: Grey, board: Grey, plain: BoardMap, cells: Cells) -> tuple[BoardMap, Cells]:

@@ -21,10 +21,11 @@ from serving.attention import AttentionAsk, Maps
 from serving.engine import Engine, Pixels
 from serving.errors import VersionGoneError
 from serving.kept import Kept, Key
+from serving.off_heap import OffHeap
 from serving.store import Store, StoredInspection
 
-MAPS_KEPT_BYTES = 64_000_000
-"""So that looking at one level, head or zoom after the other computes once."""
+MAPS_KEPT_BYTES = 8_000_000
+"""So that looking at one level, head or zoom after the other computes once: some 70 boards of 640x640."""
 TRIALS_KEPT = 10_000
 """A trial is a few numbers."""
 
@@ -37,9 +38,7 @@ class Explanations:
     def __init__(self, store: Store, engine: Engine) -> None:
         self._store = store
         self._engine = engine
-        self._maps: Kept[Maps] = Kept(
-            MAPS_KEPT_BYTES, lambda maps: sum(each.nbytes for each in maps.values())
-        )
+        self._maps: Kept[OffHeap] = Kept(MAPS_KEPT_BYTES, lambda kept: kept.size)
         self._tried: Kept[Reliability] = Kept(TRIALS_KEPT, lambda _: 1)
 
     async def maps(
@@ -57,18 +56,18 @@ class Explanations:
             ClientGoneError: the client had hung up when its turn came.
         """
 
-        async def make() -> Maps:
+        async def make() -> OffHeap:
             image, reference = await self._posted(inspection)
             async with self._engine.pictures(image, reference, client_gone) as (pixels, golden):
                 return await self._engine.on_model_thread(
-                    lambda: _compute(self._engine.inspector, pixels, golden, result, ask, query)
+                    lambda: OffHeap(_compute(self._engine.inspector, pixels, golden, result, ask, query))
                 )
 
-        return await self._maps.get((inspection.report.id, ask.method, *ask.rows), make)
+        return (await self._maps.get((inspection.report.id, ask.method, *ask.rows), make)).arrays()
 
     def remember(self, inspection_id: str, attention: Maps) -> None:
         """Keep the attention of all of the board that came with the inspection itself."""
-        self._maps.add((inspection_id, "attention"), attention)
+        self._maps.add((inspection_id, "attention"), OffHeap(attention))
 
     async def trials(
         self,

@@ -62,7 +62,13 @@ REQUEST_TIMEOUT_S = 600
 
 FRAMEWORK_PAGES = ("/livez", "/readyz")
 """Answered by the framework when they are asked for with GET; with other methods they come here."""
-SUPERVISOR_CHECK_S = 1.0
+SUPERVISOR_CHECK_S = 0.5
+ENDS_WITHIN_S = 15.0
+"""After which a worker without a supervisor is ended the hard way: its grace period and some."""
+SUPERVISOR = "PCB_INSPECTION_SUPERVISOR"
+"""Process that started the worker. It imports this file first, and its workers inherit the variable."""
+if bentoml.server_context.worker_index is None:
+    os.environ[SUPERVISOR] = str(os.getpid())
 STORE_RETRY_S = 5
 """What a client is told to wait while the database or the disk is not there."""
 
@@ -189,11 +195,16 @@ def _log_to_stderr() -> None:
 
 
 def _end_with_supervisor(supervisor: int) -> None:
-    """A supervisor that is killed cannot stop its worker, which would hold the port for ever."""
+    """A supervisor that is killed cannot stop its worker, which would hold the port for ever.
+
+    It may be gone before this is called: its number is the one it told, not that of the parent by then.
+    """
     while os.getppid() == supervisor:
         time.sleep(SUPERVISOR_CHECK_S)
     logger.error("the supervisor is gone; the worker ends")
     os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(ENDS_WITHIN_S)
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 @bentoml.asgi_app(app, path="/")
@@ -211,11 +222,12 @@ class InspectionService:
     """
 
     def __init__(self) -> None:
-        from serving.backend import Backend
-
         _log_to_stderr()
         if bentoml.server_context.worker_index is not None:
-            threading.Thread(target=_end_with_supervisor, args=(os.getppid(),), daemon=True).start()
+            supervisor = int(os.environ.get(SUPERVISOR, os.getppid()))
+            threading.Thread(target=_end_with_supervisor, args=(supervisor,), daemon=True).start()
+        from serving.backend import Backend
+
         self.backend: Backend = Backend(from_environment(os.environ))
         app.state.backend = self.backend
         metadata = self.backend.engine.metadata

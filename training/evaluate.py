@@ -19,7 +19,7 @@ from inspect_vit.console import say
 from inspect_vit.errors import ConfigError
 from inspect_vit.inspector import Inspector
 from inspect_vit.matching import Truths, as_detections, leave_out_ignored
-from inspect_vit.registration import MAX_TURN_DEGREES
+from inspect_vit.registration_checks import MAX_TURN_DEGREES
 from inspect_vit.results import Sample, Verdict
 from training.locking import held
 from training.measured_set import MeasuredSet, ReadOptions, read_measured_set

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import cv2
@@ -102,6 +103,64 @@ def test_lost_rows_do_not_pass_and_repeated_rows_do(sheet: Picture) -> None:
     (fault,) = lay_under(lost, golden).faults
     assert fault.startswith("the scan lost 8 rows at row 25")
     assert lay_under(repeated, golden).faults == ()
+
+
+@pytest.mark.parametrize(("lost", "above_the_edge"), [(6, 20), (8, 30), (12, 40)])
+def test_rows_lost_near_the_lower_edge_do_not_pass(sheet: Picture, lost: int, above_the_edge: int) -> None:
+    golden = view(sheet)
+    row = len(golden) - above_the_edge
+    board = np.concatenate((golden[:row], golden[row + lost :], np.repeat(golden[-1:], lost, 0)))
+    (fault,) = lay_under(board, golden).faults
+    assert fault.startswith("the scan lost ")
+    assert abs(int(fault.split(" at row ")[1].split()[0]) - row) <= 8
+
+
+def test_rows_repeated_near_the_lower_edge_are_followed(sheet: Picture) -> None:
+    golden = view(sheet)
+    row = len(golden) - 30
+    board = np.concatenate((golden[:row], golden[row - 8 : -8]))
+    laid = lay_under(board, golden)
+    assert laid.picture is not None
+    assert laid.faults == ()
+    assert np.abs(laid.picture[-22:].astype(float) - board[-22:]).mean() < 3
+
+
+@pytest.mark.parametrize("gone", ["left", "top"])
+def test_a_board_that_lacks_half_of_its_copper_fails_and_is_no_other_product(
+    small_inspector: Inspector, sheet: Picture, gone: str
+) -> None:
+    board = sheet.copy()
+    half = (slice(None), slice(0, 320)) if gone == "left" else (slice(0, 320), slice(None))
+    board[half] = int(np.median(sheet))
+    laid = lay_under(board, sheet)
+    assert laid.faults == ()
+    assert laid.alignment is not None
+    assert laid.alignment.shift_px < 1
+    result = small_inspector.inspect(board, reference=laid)
+    assert result.verdict == Verdict.FAIL
+    missing = float(re.match(r"process failure: (\d+)% of what the reference shows", result.reasons[0])[1])  # type: ignore[index]
+    assert 35 < missing < 65
+
+
+def test_another_product_on_the_same_fixture_is_an_error_by_name(project: Path) -> None:
+    """Rim and holes match; a quarter of the picture and more shows other copper."""
+    names = ("board_05_temp.png", "board_03_temp.png")
+    other, golden = (read_image(project / "data_samples" / name)[0] for name in names)
+    board = golden.copy()
+    board[130:-130, 130:-130] = other[130:-130, 130:-130]
+    laid = lay_under(board, golden)
+    assert laid.picture is None
+    assert laid.faults[0].startswith("another product")
+
+
+@pytest.mark.parametrize("degrees", [8, -14, 25])
+def test_a_board_that_is_turned_too_far_is_told_by_how_much(sheet: Picture, degrees: int) -> None:
+    turn = cv2.getRotationMatrix2D((319.5, 319.5), -degrees, 1.0)
+    board = np.asarray(cv2.warpAffine(sheet, turn, (640, 640), borderMode=cv2.BORDER_REPLICATE), np.uint8)
+    (fault,) = lay_under(board, sheet).faults
+    told = float(re.search(r"turned by (?:about )?(-?[0-9.]+) degrees", fault)[1])  # type: ignore[index]
+    assert abs(abs(told) - abs(degrees)) <= 1
+    assert "(limit 5)" in fault
 
 
 @pytest.mark.parametrize(

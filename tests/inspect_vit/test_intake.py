@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from inspect_vit.image_io import read_image
-from inspect_vit.intake import blur_effect, pair_faults, with_reference_faults
+from inspect_vit.intake import blur_effect, pair_faults, speck_share, with_reference_faults
 from inspect_vit.results import IntakeReport
 
 
@@ -68,6 +68,30 @@ def test_blank_frame(noise: int) -> None:
     frame = np.random.default_rng(0).normal(120, noise + 1e-9, (200, 200)).clip(0, 255).astype(np.uint8)
     _, intake = read_image(encoded(frame, "PNG"))
     assert intake.errors[0].startswith("almost blank")
+
+
+@pytest.mark.parametrize(("share", "kind"), [(0.0, ""), (0.01, "warning"), (0.08, "error"), (0.5, "error")])
+@pytest.mark.parametrize("name", ["PNG", "JPEG"])
+def test_salt_and_pepper(share: float, kind: str, name: str) -> None:
+    rng = np.random.default_rng(0)
+    for picture in (photograph(), scan()):
+        frame = picture.copy()
+        hit = rng.random(frame.shape) < share
+        frame[hit] = rng.integers(0, 2, int(hit.sum())) * 255
+        _, intake = read_image(encoded(frame, name))
+        said = [words for words in intake.errors if words.startswith("salt-and-pepper noise")]
+        warned = [words for words in intake.warnings if words.startswith("salt-and-pepper noise")]
+        assert (len(warned), len(said)) == (int(kind == "warning"), int(kind == "error"))
+
+
+def test_specks_are_counted_one_by_one_at_edges_and_between_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = np.full((50, 40), 128, np.uint8)
+    for place, level in (((0, 0), 255), ((20, 39), 0), ((21, 5), 255), ((49, 7), 0), ((30, 30), 210)):
+        frame[place] = level
+    frame[10:12, 10] = 255  # two that touch are no specks
+    for rows in (50, 21, 1):
+        monkeypatch.setattr("inspect_vit.intake.PART_PX", rows * 40)
+        assert speck_share(frame) == 4 / frame.size
 
 
 def test_washed_out_frame() -> None:
