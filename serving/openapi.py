@@ -15,6 +15,7 @@ from inspect_vit.recipe import Recipe
 from serving.account_schemas import AuditPage, LoginRequest, SessionReport
 from serving.openapi_access import SECURITY_SCHEMES, account_paths, add_security
 from serving.openapi_alarms import ALARM_MODELS, alarm_paths
+from serving.openapi_line import LINE_MODELS, line_paths
 from serving.openapi_parts import INSPECTION_ID, LABEL
 from serving.openapi_recipes import recipe_paths
 from serving.schemas import (
@@ -63,10 +64,13 @@ def openapi_document() -> dict[str, Any]:
             (RecipeReport, "serialization"),
             (RecipePage, "serialization"),
             *ALARM_MODELS,
+            *LINE_MODELS,
         ],
         ref_template="#/components/schemas/{model}",
     )
-    paths = _paths() | account_paths() | recipe_paths(_responses) | alarm_paths(_responses)
+    paths = _paths() | account_paths()
+    for described in (recipe_paths, alarm_paths, line_paths):
+        paths |= described(_responses)
     add_security(paths)
     return {
         "openapi": "3.1.0",

@@ -21,6 +21,7 @@ from inspect_vit.results import Verdict
 from serving.config import ServingConfig
 from serving.database import InspectionRow
 from serving.ids import day_of, first_id_at, ids_of_day
+from serving.line_tables import BESIDE, PrunedDayRow
 from serving.locking import alone
 from serving.metrics import Metrics
 from serving.store import Store, maps_name
@@ -192,7 +193,11 @@ def _delete_batch(store: Store, before: str | None) -> Pruned:
         day = day_of(rows[0][0])
         rows = [row for row in rows if day_of(row[0]) == day]
         store.pictures.begin_pruning(day)
-        session.execute(delete(InspectionRow).where(InspectionRow.id.in_([row[0] for row in rows])))
+        going = [row[0] for row in rows]
+        session.execute(delete(InspectionRow).where(InspectionRow.id.in_(going)))
+        for table in BESIDE:
+            session.execute(delete(table).where(table.inspection.in_(going)))
+        session.merge(PrunedDayRow(day=day))
         session.commit()
         unused = {name for row in rows for name in _files(row) if not _is_used(session, day, name)}
         num_bytes = sum(store.pictures.remove(day, name) for name in sorted(unused))

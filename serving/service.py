@@ -35,7 +35,16 @@ from inspect_vit.errors import (
     OutOfMemoryError,
     UnsupportedImageError,
 )
-from serving import accounts, alarm_routes, errors, recipe_routes, routes, station
+from serving import (
+    accounts,
+    alarm_routes,
+    challenge_routes,
+    errors,
+    line_routes,
+    recipe_routes,
+    routes,
+    station,
+)
 from serving.access import CheckAccess
 from serving.config import from_environment
 from serving.headers import SecurityHeaders
@@ -148,6 +157,8 @@ app = Starlette(
         *routes.ROUTES,
         *recipe_routes.ROUTES,
         *alarm_routes.ROUTES,
+        *challenge_routes.ROUTES,
+        *line_routes.ROUTES,
         *accounts.ROUTES,
         *station.ROUTES,
         Route("/{path:path}", no_such_route, methods=["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import os
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -19,10 +20,12 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from serving.attempts import attempt_of, first_sender, lock_serial
+from serving.calls import calls_of
 from serving.config import ServingConfig
 from serving.database import InspectionRow, is_disk_full, make_engine, migrate, sqlite_file
 from serving.errors import IdempotencyConflictError, NotFoundError, StoreError, StoreUnavailableError
 from serving.ids import IdClock, day_of, ids_of_day
+from serving.line_tables import CallRow
 from serving.locking import shared, try_alone
 from serving.pictures import PictureFiles, no_room, sha256_hex
 from serving.schemas import StoredReport
@@ -102,8 +105,11 @@ class Store:
         maps: bytes,
         request_sha256: str,
         idempotency_key: str | None,
+        beside: Callable[[Session], None] = lambda _: None,
     ) -> tuple[StoredInspection, bool]:
         """Store one inspection; when this returns it survives a kill and a power cut.
+
+        beside: adds to the transaction what stands or falls with the inspection.
 
         Returns:
             The inspection, its report with the stage "store" added, and True; or, when the same request with
@@ -135,7 +141,7 @@ class Store:
                 actor=report.actor,
             )
             try:
-                self._commit(row)
+                self._commit(row, calls_of(report), beside)
             except (SQLAlchemyError, StoreUnavailableError, TimeoutError) as error:
                 # The posted pictures stay: another inspection of the same day may share them.
                 self.pictures.remove(day_of(report.id), maps_name(report.id))
@@ -148,15 +154,17 @@ class Store:
                 raise
         return _to_inspection(row), True
 
-    def _commit(self, row: InspectionRow) -> None:
+    def _commit(self, row: InspectionRow, calls: list[CallRow], beside: Callable[[Session], None]) -> None:
         self._check_identity()
         with Session(self.engine, expire_on_commit=False) as session:
             if row.serial is not None:
                 lock_serial(session, row.serial)
                 row.attempt = attempt_of(row.serial, row.image_sha256)
             session.add(row)
+            session.add_all(calls)
             session.flush()
             session.refresh(row, ["attempt"])
+            beside(session)
             session.commit()
 
     def first_sender(self, image_sha256: str) -> tuple[str, str] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from serving import accounts, alarm_routes, recipe_routes, routes
+from serving import accounts, alarm_routes, challenge_routes, line_routes, recipe_routes, routes
 from serving.openapi import openapi_document
 from serving.schemas import RENDERED_NAMES
 
@@ -30,7 +30,8 @@ def test_every_route_is_described_and_nothing_else() -> None:
     }
     there = {
         (route.path, method.lower())
-        for route in [*routes.ROUTES, *accounts.ROUTES, *recipe_routes.ROUTES, *alarm_routes.ROUTES]
+        for module in (routes, accounts, recipe_routes, alarm_routes, challenge_routes, line_routes)
+        for route in module.ROUTES
         for method in route.methods or ()
         if method != "HEAD"
     }

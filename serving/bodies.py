@@ -1,0 +1,37 @@
+"""JSON bodies of requests, read whole within a limit and held to their model."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+from starlette.requests import Request
+
+from serving.errors import FieldError
+
+Body = TypeVar("Body", bound=BaseModel)
+
+
+async def read_json(request: Request, model: type[Body], *, max_bytes: int, example: str) -> Body:
+    """The body as `model`; an empty one is {}.
+
+    Args:
+        example: what to send, for the hint of an error.
+
+    Raises:
+        FieldError: naming the first field that does not fit.
+    """
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > max_bytes:
+            raise FieldError(f"body: more than {max_bytes} bytes", hint=example)
+    content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if body and content_type != "application/json":
+        raise FieldError("content-type: wanted application/json", hint=example)
+    try:
+        return model.model_validate_json(body or b"{}")
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(part) for part in first["loc"]) or "body"
+        raise FieldError(f"{where[:200]}: {first['msg']}", hint=example) from error
