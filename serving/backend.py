@@ -8,8 +8,11 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
 from weakref import WeakValueDictionary
 
+from sqlalchemy.orm import Session
+
 from inspect_vit.report import reference_notes
-from inspect_vit.results import Verdict
+from inspect_vit.results import InspectionResult, Verdict
+from serving import challenges
 from serving.archive import pack_maps
 from serving.audit import record_alone
 from serving.config import ServingConfig
@@ -122,10 +125,15 @@ class Backend:
         recipe = await asyncio.to_thread(
             recipe_of, self.store.engine, upload, loaded_version=self.engine.metadata.version
         )
+        challenge = None
+        if recipe is not None:
+            challenge = await asyncio.to_thread(challenges.find_challenge, self.store.engine, recipe.name)
+        shown = None if challenge is None else challenge.board(upload.serial)
         inspected = await self.engine.inspect(
             upload.image,
             upload.reference,
-            min_score=upload.options.min_score,
+            # Of a challenge board every call counts, whatever is asked to be listed.
+            min_score=upload.options.min_score if shown is None else None,
             recipe=recipe,
             want_attention=any(attention_level(name) for name in upload.options.include),
             client_gone=client_gone,
@@ -148,8 +156,9 @@ class Backend:
             )
         inspection_id, created = self.store.new_id()
 
-        def store(seen: Observation | None) -> tuple[StoredInspection, bool]:
+        def store(result: InspectionResult, seen: Observation | None) -> tuple[StoredInspection, bool]:
             sight = None if seen is None else self.watch.look(seen)
+            overdue = () if challenge is None else challenge.warnings(created)
             report = make_report(
                 result,
                 inspected.intake,
@@ -162,8 +171,15 @@ class Backend:
                 recipe_revision=None if recipe is None else recipe.revision,
                 reference_name=None if framed.reference is None else framed.reference.name,
                 in_mm=framed.in_mm,
-                warnings=(*reference_notes(result), *(() if sight is None else sight.warnings)),
+                on_reference=framed.on_reference,
+                warnings=(*reference_notes(result), *overdue, *(() if sight is None else sight.warnings)),
             )
+
+            def beside(session: Session) -> None:
+                if challenge is not None and shown is not None:
+                    run = challenges.judge(challenge, shown, result)
+                    challenges.keep(session, run, inspection_id, model_version=result.model_version)
+
             stored, is_new = self.store.add(
                 report,
                 image=upload.image,
@@ -172,25 +188,30 @@ class Backend:
                 thresholds=result.thresholds,
                 request_sha256=digest,
                 idempotency_key=upload.idempotency_key,
+                beside=beside,
             )
             if is_new and sight is not None:
                 self.watch.keep(sight)
             return stored, is_new
 
         def watch_and_store() -> tuple[StoredInspection, bool]:
-            if recipe is None:
-                return store(None)
+            if recipe is None or shown is not None:
+                # A challenge board says nothing of the line.
+                return store(result, None)
+            # Read again: a challenge board may have been inspected since.
+            standing = challenges.find_challenge(self.store.engine, recipe.name)
+            found = challenges.while_locked(result, standing) if standing.locked else result
             seen = observe(
                 upload,
                 recipe,
                 inspected,
-                result,
+                found,
                 inspection_id=inspection_id,
                 created=created,
                 camera=self.config.camera,
             )
             with self.watch.turn:
-                return store(seen)
+                return store(found, seen)
 
         # Shielded: a request that is cut off while it is being stored is stored whole.
         stored, is_new = await asyncio.shield(asyncio.to_thread(watch_and_store))

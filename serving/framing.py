@@ -42,6 +42,13 @@ class Framed:
         x, y = found.to_reference(np.array([[x - 0.5, y - 0.5]]))[0] + 0.5
         return float(x), float(y)
 
+    def on_reference(self, box: BoxXyxy) -> tuple[float, float] | None:
+        """Middle (x, y) of a box in px of the reference; None where none was laid under the board."""
+        if self.laid is None or self.laid.registration is None:
+            return None
+        x, y = self.place_px(box)
+        return round(x, 2), round(y, 2)
+
     def in_mm(self, box: BoxXyxy) -> tuple[tuple[float, float], tuple[float, float]] | None:
         """Size (width, height) and middle (x, y) on the board of a box, px of the posted picture, in mm."""
         found = None if self.laid is None else self.laid.registration

@@ -54,6 +54,11 @@ def moment_of(inspection_id: str) -> datetime:
     return _moment(_milliseconds(inspection_id))
 
 
+def second_of(inspection_id: str) -> int:
+    """When an id was made, whole seconds since 1970."""
+    return _milliseconds(inspection_id) // 1000
+
+
 def first_id_at(moment_s: float) -> str:
     """What sorts before every id of that moment or later; seconds since 1970."""
     return f"{max(0, int(moment_s * 1000)):012x}"

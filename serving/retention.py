@@ -20,6 +20,7 @@ from sqlalchemy.orm import Session
 from serving.config import ServingConfig
 from serving.database import InspectionRow
 from serving.ids import day_of, first_id_at, ids_of_day
+from serving.line_tables import BESIDE, PrunedDayRow
 from serving.locking import alone
 from serving.metrics import Metrics
 from serving.queue_rows import forget, is_waiting
@@ -196,6 +197,9 @@ def _delete_batch(store: Store, before: str | None) -> Pruned:
         store.pictures.begin_pruning(day)
         gone = forget(session, [row[0] for row in rows])
         session.execute(delete(InspectionRow).where(InspectionRow.id.in_(gone)))
+        for table in BESIDE:
+            session.execute(delete(table).where(table.inspection.in_(gone)))
+        session.merge(PrunedDayRow(day=day))
         session.commit()
         rows = [row for row in rows if row[0] in set(gone)]
         unused = {name for row in rows for name in _files(row) if not _is_used(session, day, name)}

@@ -74,6 +74,7 @@ class DefectReport(Wire):
     place_mm: tuple[FiniteFloat, FiniteFloat] | None = Field(
         None, description="(x, y) of its middle on the board, from the reference's upper left corner"
     )
+    place_px: tuple[FiniteFloat, FiniteFloat] | None = Field(None, description="the same in reference px")
     gate_share: dict[AttentionLevel, Share] = Field(
         description="share of the 4, 16 and 32 px level in this call; sums to 1"
     )
@@ -263,17 +264,19 @@ def make_report(
     recipe_revision: int | None = None,
     reference_name: str | None = None,
     in_mm: Callable[[BoxXyxy], tuple[tuple[float, float], tuple[float, float]] | None] = lambda _: None,
+    on_reference: Callable[[BoxXyxy], tuple[float, float] | None] = lambda _: None,
     warnings: tuple[str, ...] = (),
 ) -> StoredReport:
     """Put one result into wire words, with what the service knows beside it.
 
-    in_mm: size and place of a box in millimetres, or None.
+    in_mm, on_reference: size and place of a box in mm, and its place in px of the reference, or None.
     """
     told = inspection_report(result, inspection_id=inspection_id, intake=intake, links={})
     del told["links"]
     for defect, found in zip(told["defects"], result.defects, strict=True):
         if (measured := in_mm(found.box_xyxy)) is not None:
             defect["size_mm"], defect["place_mm"] = measured
+        defect["place_px"] = on_reference(found.box_xyxy)
     if told["reference"] is not None:
         told["reference"]["name"] = reference_name
     told["timings_ms"] = {stage: round(spent, 2) for stage, spent in timings_ms.items()}

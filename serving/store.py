@@ -10,7 +10,7 @@ from __future__ import annotations
 import fcntl
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -20,6 +20,7 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from serving.attempts import attempt_of, first_sender, lock_serial
+from serving.calls import calls_of
 from serving.config import ServingConfig
 from serving.database import Base, InspectionRow, is_disk_full, make_engine, migrate, sqlite_file
 from serving.errors import IdempotencyConflictError, NotFoundError, StoreError, StoreUnavailableError
@@ -106,11 +107,13 @@ class Store:
         thresholds: Mapping[str, float],
         request_sha256: str,
         idempotency_key: str | None,
+        beside: Callable[[Session], None] = lambda _: None,
     ) -> tuple[StoredInspection, bool]:
         """Store one inspection; when this returns it survives a kill and a power cut.
 
         Args:
             thresholds: by class, as they were used.
+            beside: adds to the transaction what stands or falls with the inspection.
 
         Returns:
             The inspection, its report with the stage "store" added, and True; or, when the same request with
@@ -142,7 +145,8 @@ class Store:
                 actor=report.actor,
             )
             try:
-                self._commit(row, queue_rows(report, thresholds, audit_share=self._audit_share))
+                queued = queue_rows(report, thresholds, audit_share=self._audit_share)
+                self._commit(row, [*queued, *calls_of(report)], beside)
             except (SQLAlchemyError, StoreUnavailableError, TimeoutError) as error:
                 # The posted pictures stay: another inspection of the same day may share them.
                 self.pictures.remove(day_of(report.id), maps_name(report.id))
@@ -155,15 +159,16 @@ class Store:
                 raise
         return _to_inspection(row), True
 
-    def _commit(self, row: InspectionRow, queued: Sequence[Base]) -> None:
+    def _commit(self, row: InspectionRow, more: Sequence[Base], beside: Callable[[Session], None]) -> None:
         self._check_identity()
         with Session(self.engine, expire_on_commit=False) as session:
             if row.serial is not None:
                 lock_serial(session, row.serial)
                 row.attempt = attempt_of(row.serial, row.image_sha256)
-            session.add_all([row, *queued])
+            session.add_all([row, *more])
             session.flush()
             session.refresh(row, ["attempt"])
+            beside(session)
             session.commit()
 
     def first_sender(self, image_sha256: str) -> tuple[str, str] | None:

@@ -2,7 +2,8 @@
 
 from alembic import context
 
-import serving.review_tables  # noqa: F401, its tables join Base
+import serving.line_tables
+import serving.review_tables  # noqa: F401, the tables are declared by importing them
 from serving.database import Base
 
 context.configure(

@@ -8,7 +8,9 @@ from typing import Any
 from serving import (
     accounts,
     alarm_routes,
+    challenge_routes,
     event_routes,
+    line_routes,
     picture_routes,
     queue_routes,
     recipe_routes,
@@ -42,7 +44,7 @@ def test_every_route_is_described_and_nothing_else() -> None:
     there = {
         (route.path, method.lower())
         for module in (
-            *(routes, accounts, recipe_routes, alarm_routes),
+            *(routes, accounts, recipe_routes, alarm_routes, challenge_routes, line_routes),
             *(review_routes, queue_routes, event_routes, picture_routes),
         )
         for route in module.ROUTES

@@ -97,7 +97,8 @@ def test_calls_that_somebody_judged_come_before_nearer_ones(config: ServingConfi
         asked = add(store, boards, "short", square(500, 400))
         verify(store, judged.id, 0, "false_call")
         found = similar_calls(store.engine, asked, 1, limit=8).calls
-        assert [(call.inspection, call.word) for call in found] == [(judged.id, "false_call"), (near.id, None)]
+        told = [(call.inspection, call.word) for call in found]
+        assert told == [(judged.id, "false_call"), (near.id, None)]
 
 
 def test_a_call_that_is_not_there(config: ServingConfig, boards: Boards) -> None:
