@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from serving.openapi_parts import RECIPE_NAME, REVISION_TAG
+from serving.reference_pictures import LARGEST_SHOWN_PX
 
 _FILE = {"type": "string", "format": "binary"}
 _NAME = {"name": "name", "in": "path", "required": True, "schema": RECIPE_NAME}
@@ -21,6 +22,12 @@ _ONE = {"application/json": {"schema": {"$ref": "#/components/schemas/RecipeRepo
 def recipe_paths(responses: Any) -> dict[str, Any]:
     """The paths; `responses` puts a 200's content and the errors' status codes into a responses object."""
     number = {"name": "number", "in": "path", "required": True, "schema": {"type": "integer", "minimum": 1}}
+    longest = {
+        "name": "longest",
+        "in": "query",
+        "description": "a JPEG with a longest side of at most so many pixels; default: the file as sent",
+        "schema": {"type": "integer", "minimum": 1, "maximum": LARGEST_SHOWN_PX},
+    }
     deleted = responses({}, [404, 422])
     deleted["204"] = {"description": "taken out of use; its revisions stay"}
     del deleted["200"]
@@ -48,8 +55,8 @@ def recipe_paths(responses: Any) -> dict[str, Any]:
         },
         "/v1/recipes/{name}/references/{number}": {
             "get": {
-                "summary": "A golden reference as it was sent",
-                "parameters": [_NAME, number, _REVISION],
+                "summary": "A golden reference as it was sent, or as a browser can show it",
+                "parameters": [_NAME, number, _REVISION, longest],
                 "responses": responses({"image/*": {"schema": _FILE}}, [404, 422]),
             }
         },

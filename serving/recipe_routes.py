@@ -26,6 +26,7 @@ from serving.recipes import (
     list_revisions,
     put_recipe,
 )
+from serving.reference_pictures import LARGEST_SHOWN_PX, shown_picture
 from serving.roles import Actor
 from serving.schemas import BoardFitReport, RecipePage, RecipeReference, RecipeReport
 from serving.uploads import check_recipe_name
@@ -84,14 +85,21 @@ async def revisions(request: Request) -> Response:
 
 async def reference(request: Request) -> Response:
     """GET /v1/recipes/{name}/references/{number}."""
-    stored, number = await _find(request), request.path_params["number"]
+    longest = read_query(request, {"revision", "longest"}).get("longest")
+    most = None if longest is None else read_number("longest", longest, most=LARGEST_SHOWN_PX)
+    stored, number = await _stored(request), request.path_params["number"]
     try:
         chosen = stored.references[read_number("number", number, most=len(stored.references)) - 1]
     except FieldError as error:
         raise NotFoundError(
             f"recipe {stored.name!r} has no reference {number[:20]!r}; it has {len(stored.references)}"
         ) from error
-    return picture_response(await asyncio.to_thread(_backend(request).engine.goldens.read, chosen.sha256))
+    engine = _backend(request).engine
+    data = await asyncio.to_thread(engine.goldens.read, chosen.sha256)
+    if most is not None:
+        max_pixels = _backend(request).config.max_pixels
+        data = await engine.on_drawing_thread(lambda: shown_picture(data, most, max_pixels=max_pixels))
+    return picture_response(data)
 
 
 ROUTES = [
@@ -173,8 +181,13 @@ def _report(stored: StoredRecipe) -> RecipeReport:
 
 
 async def _find(request: Request) -> StoredRecipe:
-    query = read_query(request, {"revision"})
-    revision = query.get("revision")
+    read_query(request, {"revision"})
+    return await _stored(request)
+
+
+async def _stored(request: Request) -> StoredRecipe:
+    """The revision that the path and the query name."""
+    revision = request.query_params.get("revision")
     number = None if revision is None else read_number("revision", revision, most=MAX_REVISION)
     return await asyncio.to_thread(get_recipe, _backend(request).store.engine, _name(request), number)
 

@@ -3,7 +3,12 @@
 import { computed, signal } from "@preact/signals";
 
 const hash = signal(location.hash);
-addEventListener("hashchange", () => (hash.value = location.hash));
+let mayLeave: (wanted: string) => boolean = () => true;
+
+addEventListener("hashchange", () => {
+  if (mayLeave(location.hash)) hash.value = location.hash;
+  else history.replaceState(null, "", hash.value || "#/");
+});
 
 export interface Place {
   page: string;
@@ -25,6 +30,12 @@ export function go(page: string, subject = "", query: Record<string, string> = {
 export function link(page: string, subject = "", query: Record<string, string> = {}): string {
   const asked = new URLSearchParams(query).toString();
   return `#/${page}${subject ? `/${encodeURIComponent(subject)}` : ""}${asked ? `?${asked}` : ""}`;
+}
+
+/** Ask before another place is shown, wanted by a link, the back key or a scan. Returns what takes it back. */
+export function guardPlace(ask: (wanted: string) => boolean): () => void {
+  mayLeave = ask;
+  return () => (mayLeave = () => true);
 }
 
 /** Change the query of this place without a new entry in the history. */

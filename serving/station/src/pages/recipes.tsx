@@ -1,5 +1,13 @@
-import { t } from "../words";
+// Recipes: all of them, or the one that the address names.
+
+import { RecipeList } from "../recipes/list";
+import { RecipePage } from "../recipes/recipe";
+import { place } from "../route";
+import "../inspect/choosing.css";
+import "../recipes/recipes.css";
+import "../recipes/zones.css";
 
 export function Recipes() {
-  return <p class="empty">{t("shell.loading")}</p>;
+  const name = place.value.subject;
+  return name ? <RecipePage key={name} name={name} /> : <RecipeList />;
 }
