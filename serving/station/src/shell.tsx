@@ -2,10 +2,11 @@
 
 import { lazyPage } from "./lazy";
 import { link, place } from "./route";
-import { logOut, may, session } from "./session";
+import { logOut, may, whoIsHere, type Role } from "./session";
 import { chooseTheme, theme, type Theme } from "./theme";
-import { chooseLanguage, language, LANGUAGES, t, type Key, type Language } from "./words";
+import { chooseLanguage, language, LANGUAGES, t, type Language } from "./words";
 import { Notices } from "./notices";
+import "./print.css";
 
 const PAGES = {
   queue: lazyPage(() => import("./pages/queue").then((page) => page.Queue)),
@@ -13,17 +14,25 @@ const PAGES = {
   inspect: lazyPage(() => import("./pages/inspect").then((page) => page.Inspect)),
   recipes: lazyPage(() => import("./pages/recipes").then((page) => page.Recipes)),
   figures: lazyPage(() => import("./pages/figures").then((page) => page.Figures)),
+  lot: lazyPage(() => import("./pages/lot").then((page) => page.Lot)),
 };
-const TABS = [
-  { page: "queue", role: "operator" },
-  { page: "inspect", role: "line" },
-  { page: "recipes", role: "line" },
-  { page: "figures", role: "operator" },
-] as const;
+type Page = keyof typeof PAGES;
+const ROLES: Record<Page, Role> = {
+  queue: "operator",
+  board: "operator",
+  inspect: "line",
+  recipes: "line",
+  figures: "operator",
+  lot: "operator",
+};
+const TABS = ["queue", "inspect", "recipes", "figures"] as const;
+// Pages without a tab of their own, and the tab they are reached from.
+const WITHIN: Partial<Record<Page, Page>> = { board: "queue", lot: "figures" };
 
 export function Shell() {
-  const at = place.value.page;
-  const Page = PAGES[at as keyof typeof PAGES];
+  const asked = place.value.page;
+  // Where everybody starts; a line has no queue.
+  const at = asked === "queue" && !may(ROLES.queue) ? "inspect" : asked;
   return (
     <>
       <a class="skip" href="#content" onClick={toContent}>
@@ -32,10 +41,20 @@ export function Shell() {
       <Header at={at} />
       <Notices />
       <main id="content" tabIndex={-1} data-page={at}>
-        {Page ? <Page /> : <p class="empty">{t("shell.unknown")}</p>}
+        {isPage(at) ? <Allowed page={at} /> : <p class="empty">{t("shell.unknown")}</p>}
       </main>
     </>
   );
+}
+
+function isPage(name: string): name is Page {
+  return Object.hasOwn(PAGES, name);
+}
+
+function Allowed({ page }: { page: Page }) {
+  const Page = PAGES[page];
+  if (may(ROLES[page])) return <Page />;
+  return <p class="empty">{t("shell.forbidden", { wanted: ROLES[page], role: whoIsHere()?.role ?? "" })}</p>;
 }
 
 function toContent(event: Event): void {
@@ -44,16 +63,16 @@ function toContent(event: Event): void {
 }
 
 function Header({ at }: { at: string }) {
-  const here = session.value;
-  const who = here.state === "in" ? here.who : null;
+  const who = whoIsHere();
+  const tab = isPage(at) ? (WITHIN[at] ?? at) : null;
   return (
     <header class="shell">
       <img src="/station/icon.svg" alt="" width="26" height="26" />
       <h1>{t("shell.title")}</h1>
       <nav aria-label={t("shell.pages")}>
-        {TABS.filter(({ role }) => may(role)).map(({ page }) => (
-          <a key={page} href={link(page)} aria-current={at === page || (at === "board" && page === "queue") ? "page" : undefined}>
-            {t(`shell.${page}` as Key)}
+        {TABS.filter((page) => may(ROLES[page])).map((page) => (
+          <a key={page} href={link(page)} aria-current={tab === page ? "page" : undefined}>
+            {t(`shell.${page}`)}
           </a>
         ))}
       </nav>

@@ -3,7 +3,7 @@
 import { render } from "preact";
 import { Login } from "./login";
 import { startKeys } from "./keys";
-import { session, whoAmI } from "./session";
+import { session, whoAmI, whoIsHere } from "./session";
 import { Shell } from "./shell";
 import "./theme.css";
 import "./shell.css";
@@ -13,7 +13,7 @@ function Station() {
   if (here.state === "asking") return null;
   return (
     <>
-      {here.state === "in" && <Shell />}
+      {whoIsHere() && <Shell />}
       {here.state !== "in" && <Login />}
     </>
   );

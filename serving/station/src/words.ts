@@ -4,6 +4,7 @@ import { signal } from "@preact/signals";
 import { board } from "./words/board";
 import { figures } from "./words/figures";
 import { inspect } from "./words/inspect";
+import { lot } from "./words/lot";
 import { queue } from "./words/queue";
 import { recipes } from "./words/recipes";
 import { review } from "./words/review";
@@ -13,8 +14,8 @@ export type Language = "en" | "zh";
 export const LANGUAGES: Record<Language, string> = { en: "English", zh: "中文" };
 
 const catalogue = {
-  en: { ...shell.en, ...queue.en, ...board.en, ...review.en, ...inspect.en, ...recipes.en, ...figures.en },
-  zh: { ...shell.zh, ...queue.zh, ...board.zh, ...review.zh, ...inspect.zh, ...recipes.zh, ...figures.zh },
+  en: { ...shell.en, ...queue.en, ...board.en, ...review.en, ...inspect.en, ...recipes.en, ...figures.en, ...lot.en },
+  zh: { ...shell.zh, ...queue.zh, ...board.zh, ...review.zh, ...inspect.zh, ...recipes.zh, ...figures.zh, ...lot.zh },
 } as const;
 
 export type Key = keyof typeof catalogue.en;
