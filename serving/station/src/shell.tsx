@@ -6,6 +6,7 @@ import { logOut, may, session } from "./session";
 import { chooseTheme, theme, type Theme } from "./theme";
 import { chooseLanguage, language, LANGUAGES, t, type Key, type Language } from "./words";
 import { Notices } from "./notices";
+import { Unsent } from "./unsent";
 
 const PAGES = {
   queue: lazyPage(() => import("./pages/queue").then((page) => page.Queue)),
@@ -58,6 +59,7 @@ function Header({ at }: { at: string }) {
         ))}
       </nav>
       <div class="settings">
+        <Unsent />
         <select
           aria-label={t("shell.language")}
           value={language.value}
