@@ -1,19 +1,9 @@
 // Calls of the service. Every failure is an ApiError whose message and hint are words for a person.
 
+import { ApiError } from "./api-error";
 import { t } from "./words";
 
-export class ApiError extends Error {
-  constructor(
-    /** HTTP status; 0: the server did not answer. */
-    readonly status: number,
-    readonly code: string,
-    message: string,
-    readonly hint: string,
-    readonly retryAfterS: number | null = null,
-  ) {
-    super(message);
-  }
-}
+export { ApiError };
 
 const SESSION = "/v1/session";
 let tellUnauthorized: (hint: string) => void = () => {};

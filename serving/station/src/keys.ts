@@ -1,30 +1,26 @@
 // One listener for the whole keyboard. Pages name what their keys do; a barcode scanner is told apart from a person.
 //
-// A scanner types a serial and Enter within some 50 ms. So a key does its work only when no other follows within
-// BURST_MS, and what came faster is a scan: it opens that board and does nothing else, wherever the focus is.
+// A scan opens its board and does nothing else, wherever the focus is: in a field, in a dialog, while an input
+// method composes. What it wrote on its way is taken out again. A field marked data-scan="here" wants scans itself.
 
 import { signal } from "@preact/signals";
+import { watchBursts } from "./burst";
 
 export interface Action {
-  /** As KeyboardEvent.key spells it, in lower case; "shift+z" and "ctrl+z" with modifiers. */
+  /** As KeyboardEvent.key spells it, in lower case; "shift+enter" and "ctrl+z" with modifiers. */
   key: string;
   words: string;
   run: () => void;
   /** Held down: `run` when it goes down, `release` when it goes up. */
   release?: () => void;
+  /** Holding the key down repeats it. */
+  repeats?: boolean;
+  /** Works while a dialog is open, and only then. */
+  inDialog?: boolean;
 }
 
 /** What keys do now, by who named them: shown on the page, and by "?". */
 export const actions = signal<Action[]>([]);
-
-export const BURST_MS = 45;
-const LEAST_SCAN = 4;
-
-let onScan: (serial: string) => void = () => {};
-
-export function setScanListener(listener: (serial: string) => void): void {
-  onScan = listener;
-}
 
 /** Name keys; returns what takes them back. For useEffect. */
 export function nameKeys(named: Action[]): () => void {
@@ -32,69 +28,105 @@ export function nameKeys(named: Action[]): () => void {
   return () => (actions.value = actions.value.filter((action) => !named.includes(action)));
 }
 
+/** The actions that keys reach at this moment. */
+export function reachable(): Action[] {
+  const isInDialog = document.querySelector("dialog:modal") !== null;
+  return actions.value.filter((action) => !!action.inDialog === isInDialog);
+}
+
+let onScan: ((serial: string) => void) | null = null;
+let keepState: () => () => void = () => () => {};
+
+/** null: nobody is logged in, and a badge is scanned into the field for the key. */
+export function setScanListener(listener: ((serial: string) => void) | null): void {
+  onScan = listener;
+}
+
+/**
+ * `keep` is called with the first key of what may be a scan; what it returns puts things back as they were then.
+ * Keys of a scan wait for each other, but a browser that is held up may deliver them too late for that.
+ */
+export function guardAgainstScans(keep: () => () => void): void {
+  keepState = keep;
+}
+
 export function startKeys(): void {
   addEventListener("keydown", down, { capture: true });
   addEventListener("keyup", up, { capture: true });
+  addEventListener("blur", letGo);
+  addEventListener("pointerdown", (event) => (pointed = controlOf(event.target)), { capture: true });
 }
 
-// The burst so far, and the action that waits to see whether its key was the first of one.
-let burst = "";
-let lastAt = -Infinity;
-let waiting: { timer: number; run: () => void } | null = null;
+let field: { element: Editable; value: string } | null = null;
+let restore: () => void = () => {};
 let held: Action | null = null;
+// What was clicked last keeps the focus; Enter then means the page and not one more click of the same button.
+let pointed: Element | null = null;
+
+const burst = watchBursts({
+  begin() {
+    const element = document.activeElement;
+    field = isEditable(element) ? { element, value: element.value } : null;
+    restore = keepState();
+  },
+  scan(serial) {
+    restore();
+    if (field) takeBack(field.element, field.value);
+    onScan?.(serial);
+  },
+});
 
 function down(event: KeyboardEvent): void {
-  const typed = charOf(event);
-  const isFast = event.timeStamp - lastAt < BURST_MS;
-  if (typed !== null || event.key === "Enter" || event.code === "Enter") lastAt = event.timeStamp;
-  if ((event.key === "Enter" || event.code === "Enter") && isFast && burst.length >= LEAST_SCAN) {
+  if (event.key === "Shift" || event.key === "CapsLock") return;
+  if (event.key === "Tab") pointed = null;
+  if (!onScan || (event.target as Element | null)?.closest?.("[data-scan=here]")) return act(event, burst.other);
+  const isEnter = event.key === "Enter" || event.code === "Enter" || event.code === "NumpadEnter";
+  if (isEnter) {
+    if (!burst.enter(event.timeStamp)) return act(event);
     event.preventDefault();
-    event.stopPropagation();
-    forget();
-    const serial = burst;
-    burst = "";
-    takeOut(event.target, serial);
-    onScan(serial);
+    event.stopImmediatePropagation();
     return;
   }
-  if (typed !== null) burst = isFast ? burst + typed : typed;
-  else if (event.key !== "Shift") burst = "";
-  if (typed !== null && isFast) forget();
-  if (event.isComposing || isTyping(event) || event.repeat) return;
+  const char = charOf(event);
+  if (char === null) return act(event, burst.other);
+  if (event.repeat) return act(event);
+  const action = find(event);
+  if (action) event.preventDefault();
+  if (action?.release) start(action);
+  const isFast = burst.type(char, event.timeStamp, action && !action.release ? action.run : null);
+  if (isFast && char === " " && !isWriting(event.target as Element)) event.preventDefault(); // no click of a button
+}
+
+function act(event: KeyboardEvent, before?: () => void): void {
+  before?.();
   const action = find(event);
   if (!action) return;
   event.preventDefault();
-  if (action.release) {
-    held = action;
-    action.run();
-  } else if (typed === null || event.ctrlKey) {
-    action.run();
-  } else if (!isFast) {
-    const timer = setTimeout(() => {
-      waiting = null;
-      action.run();
-    }, BURST_MS);
-    waiting = { timer: timer as unknown as number, run: action.run };
-  }
+  if (event.repeat && !action.repeats) return;
+  if (action.release) start(action);
+  else action.run();
+}
+
+function start(action: Action): void {
+  held = action;
+  action.run();
 }
 
 function up(event: KeyboardEvent): void {
-  if (held && event.key.toLowerCase() === held.key) {
-    held.release?.();
-    held = null;
-  }
+  if (held && event.key.toLowerCase() === held.key) letGo();
 }
 
-function forget(): void {
-  if (waiting) clearTimeout(waiting.timer);
-  waiting = null;
+/** Also when another window takes the keyboard: it is not heard then that the key goes up. */
+function letGo(): void {
+  held?.release?.();
+  held = null;
 }
 
 function find(event: KeyboardEvent): Action | undefined {
-  if (event.altKey || event.metaKey) return undefined;
+  if (event.altKey || event.metaKey || event.isComposing || isNative(event)) return undefined;
   const key = event.key.toLowerCase();
   const name = event.ctrlKey ? `ctrl+${key}` : event.shiftKey && key.length > 1 ? `shift+${key}` : key;
-  return actions.value.findLast((action) => action.key === name);
+  return reachable().findLast((action) => action.key === name);
 }
 
 /** The character a key types; while an input method composes, the one printed on the key. */
@@ -102,21 +134,57 @@ function charOf(event: KeyboardEvent): string | null {
   if (event.ctrlKey || event.altKey || event.metaKey) return null;
   if (event.key.length === 1) return event.key;
   if (event.key !== "Process" && !event.isComposing) return null;
-  const printed = /^(?:Key([A-Z])|Digit(\d))$/.exec(event.code);
+  const printed = /^(?:Key([A-Z])|(?:Digit|Numpad)(\d))$/.exec(event.code);
   if (printed) return printed[1] ?? printed[2] ?? null;
-  return event.code === "Minus" ? "-" : null;
+  return PRINTED[event.code] ?? null;
 }
 
-function isTyping(event: KeyboardEvent): boolean {
-  const target = event.target as HTMLElement | null;
-  return !!target?.closest?.("input:not([type=range]):not([type=checkbox]), textarea, select, [contenteditable]");
+const PRINTED: Record<string, string> = {
+  Minus: "-",
+  NumpadSubtract: "-",
+  Period: ".",
+  NumpadDecimal: ".",
+  Slash: "/",
+  NumpadDivide: "/",
+  Space: " ",
+};
+
+/** Whether the browser itself does something with this key where the focus is. */
+function isNative(event: KeyboardEvent): boolean {
+  const target = event.target as Element | null;
+  if (isWriting(target)) return true;
+  const control = controlOf(target);
+  if (control === null || control === pointed) return false;
+  return event.key === "Enter" || event.key === " ";
 }
 
-/** A scan into a field: take it out again. */
-function takeOut(target: EventTarget | null, serial: string): void {
-  if (!(target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement)) return;
-  if (target.value.endsWith(serial)) {
-    target.value = target.value.slice(0, -serial.length);
-    target.dispatchEvent(new Event("input", { bubbles: true }));
-  }
+function isWriting(target: Element | null): boolean {
+  return !!target?.closest?.(
+    "input:not([type=range]):not([type=checkbox]):not([type=radio]), textarea, select, [contenteditable]",
+  );
+}
+
+function controlOf(target: EventTarget | null): Element | null {
+  if (!(target instanceof Element)) return null;
+  return target.closest("button, a[href], summary, input[type=checkbox], input[type=radio]");
+}
+
+type Editable = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement;
+
+function isEditable(element: Element | null): element is Editable {
+  return isWriting(element) && element !== null && "value" in element;
+}
+
+/** The text as it was before a scan into it. An input method writes once more when its composition ends. */
+function takeBack(element: Editable, value: string): void {
+  const put = () => {
+    if (element.value === value) return;
+    element.value = value;
+    element.dispatchEvent(new Event(element instanceof HTMLSelectElement ? "change" : "input", { bubbles: true }));
+  };
+  put();
+  element.addEventListener("compositionend", put, { once: true });
+  element.blur(); // ends a composition; the board that opens takes the keys
+  setTimeout(() => element.removeEventListener("compositionend", put), 500);
+  setTimeout(put);
 }

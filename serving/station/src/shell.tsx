@@ -6,6 +6,7 @@ import { logOut, may, whoIsHere, type Role } from "./session";
 import { chooseTheme, theme, type Theme } from "./theme";
 import { chooseLanguage, language, LANGUAGES, t, type Language } from "./words";
 import { Notices } from "./notices";
+import { Unsent } from "./unsent";
 import "./print.css";
 
 const PAGES = {
@@ -77,6 +78,7 @@ function Header({ at }: { at: string }) {
         ))}
       </nav>
       <div class="settings">
+        <Unsent />
         <select
           aria-label={t("shell.language")}
           value={language.value}

@@ -1,9 +1,14 @@
 // Entry: who is here, then the pages.
 
+import { effect } from "@preact/signals";
 import { render } from "preact";
+import { snapshot } from "./board/review";
+import { KeysHelp } from "./help";
+import { guardAgainstScans, setScanListener, startKeys } from "./keys";
 import { Login } from "./login";
-import { startKeys } from "./keys";
-import { session, whoAmI, whoIsHere } from "./session";
+import { PaceQuestion } from "./question";
+import { openSerial } from "./scan";
+import { may, session, whoAmI, whoIsHere } from "./session";
 import { Shell } from "./shell";
 import "./theme.css";
 import "./shell.css";
@@ -14,11 +19,15 @@ function Station() {
   return (
     <>
       {whoIsHere() && <Shell />}
+      {here.state === "in" && <PaceQuestion />}
+      <KeysHelp />
       {here.state !== "in" && <Login />}
     </>
   );
 }
 
 startKeys();
+guardAgainstScans(snapshot);
+effect(() => setScanListener(may("operator") ? (serial) => void openSerial(serial) : null));
 void whoAmI();
 render(<Station />, document.getElementById("station")!);

@@ -22,7 +22,7 @@ export const shell = part(
     "shell.retry": "Try again",
     "shell.close": "Close",
     "shell.cancel": "Cancel",
-    "shell.unsent": "{n} reviews wait to be sent",
+    "shell.unsent": "Reviews not sent yet: {n}",
     "shell.offline": "The server does not answer; your work is kept here and sent when it does.",
     "api.unreachable": "The server does not answer.",
     "api.unreachable.hint": "Is it still running? Try again in a moment.",

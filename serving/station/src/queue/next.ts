@@ -1,0 +1,52 @@
+// The way from one board to the next: in the queue's order, past what is done.
+
+import { notify, notifyError } from "../notices";
+import { go } from "../route";
+import type { QueueItem } from "../types";
+import { t } from "../words";
+import { writeFilter } from "./filter";
+import { failure, filter, hasMore, items, load, markDone, more, state } from "./list";
+import { prefetch } from "./prefetch";
+
+/** The next open board behind this one, else the first open one of all; null: none is open. */
+export async function nextOpen(id: string): Promise<QueueItem | null> {
+  if (state.value !== "here") await load(filter.value);
+  if (state.value === "failed") throw failure.value;
+  const at = items.value.findIndex((item) => item.id === id);
+  let from = at + 1;
+  for (;;) {
+    const found = items.value.slice(from).find((item) => isOpen(item) && item.id !== id);
+    if (found) return found;
+    from = items.value.length;
+    if (!hasMore.value || !(await more())) break;
+  }
+  return items.value.find((item) => isOpen(item) && item.id !== id) ?? null;
+}
+
+function isOpen(item: QueueItem): boolean {
+  return item.state === "open" && (item.verdict !== "PASS" || item.audit);
+}
+
+/** Open the next board, or the queue where none is left. */
+export async function goNext(id: string): Promise<void> {
+  try {
+    const found = await nextOpen(id);
+    if (found) return go("board", found.id);
+    notify(t("queue.clear"));
+    go("queue", "", writeFilter(filter.value));
+  } catch (error) {
+    notifyError(error);
+  }
+}
+
+/** This board is dealt with. */
+export function leave(id: string): Promise<void> {
+  markDone(id);
+  return goNext(id);
+}
+
+/** Have the first pictures of the next board ready. */
+export async function prepareNext(id: string): Promise<void> {
+  const found = await nextOpen(id).catch(() => null); // the next key says what is wrong
+  if (found) await prefetch(found.id);
+}
