@@ -57,7 +57,7 @@ def test_a_worker_whose_supervisor_is_killed_before_it_serves_ends(
             time.sleep(0.02)
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
-        _wait_for_the_end_of(Path("/proc") / found[0], seconds=60)
+        _wait_for_the_end_of(Path("/proc") / found[0], seconds=150)
         # The port is free again.
         prepare(tiny_checkpoint, port=port, environ=environ)
     finally:
