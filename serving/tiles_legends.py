@@ -65,7 +65,7 @@ def gate_legend() -> LegendReport:
         ),
         threshold=None,
         unit="share",
-        words="which level decides a place; mixed colours share the say, and where none leads it is faint",
+        words="share of each level in the gate at a place, not what decided; where none leads it is faint",
     )
 
 

@@ -1,0 +1,1 @@
+var e=`image/png,image/jpeg,image/bmp,image/tiff,.tif,.tiff,.bmp`;export{e as t};

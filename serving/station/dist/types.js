@@ -1,0 +1,1 @@
+var e=[`real`,`false_call`,`process_indicator`],t=[`rework`,`scrap`,`use_as_is`,`repaired`];export{e as n,t};
