@@ -17,6 +17,8 @@ COMPONENTS = sorted(SOURCES.rglob("*.tsx"))
 CODE = [path for path in sorted(SOURCES.rglob("*.ts*")) if path not in CATALOGUE]
 TEXT = re.compile(r'^\s*"([\w.-]+)":\s*((?:"(?:[^"\\]|\\.)*"|\s|\+)+),', re.MULTILINE)
 MAX_GZIPPED_KB = 350
+# In folders by page; what lies beside them is for all pages.
+PAGE_STYLES = sorted(SOURCES.glob("*/*.css"))
 # The same in every language.
 UNITS = {"px", "mm", "ppm", "ms", "s", "QA", "inspect-vit"}
 
@@ -38,6 +40,28 @@ def test_the_pages_name_no_other_host_and_run_nothing_inline(server: Any) -> Non
 def test_the_scripts_are_small() -> None:
     size = sum(len(gzip.compress(path.read_bytes())) for path in DIST.glob("*.js"))
     assert size <= MAX_GZIPPED_KB * 1000
+
+
+def outermost(css: str) -> list[str]:
+    """What stands before the braces that lie in no others."""
+    found, depth, start = [], 0, 0
+    css = re.sub(r"/\*.*?\*/", "", css, flags=re.DOTALL)
+    for at, letter in enumerate(css):
+        if letter == "{":
+            found += [css[start:at].strip()] if depth == 0 else []
+            depth += 1
+        elif letter == "}":
+            depth, start = depth - 1, at + 1
+    return found
+
+
+@pytest.mark.parametrize("path", PAGE_STYLES, ids=lambda path: path.name)
+def test_the_style_of_a_page_touches_no_other_page(path: Path) -> None:
+    """Once loaded, a style sheet stays: two pages may well use the same word for a class."""
+    for selector in outermost(path.read_text(encoding="utf-8")):
+        assert selector.startswith("@keyframes") or re.fullmatch(
+            r'\[data-page="\w+"\]|:is\(\[data-page="\w+"\](, \[data-page="\w+"\])*\)', selector
+        ), f"{path}: {selector}"
 
 
 def texts_of(path: Path) -> tuple[dict[str, str], dict[str, str]]:
