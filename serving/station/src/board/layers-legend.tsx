@@ -15,6 +15,12 @@ const LIKE: Record<string, Key> = {
   "of the way": "board.unit.way",
 };
 
+/** Shares have no unit. */
+function inWords(unit = ""): string {
+  const key = LIKE[unit];
+  return key ? t(key) : "";
+}
+
 export function LayersLegend() {
   const legend = useSignal<Legend | null>(null);
   useSignalEffect(() => {
@@ -35,7 +41,7 @@ export function LayersLegend() {
   return (
     <div class="legend">
       <h2>
-        {t(`board.layer.${layer}`)} <span>{t(LIKE[legend.value?.unit ?? ""] ?? "board.unit.none")}</span>
+        {t(`board.layer.${layer}`)} <span>{inWords(legend.value?.unit)}</span>
       </h2>
       {legend.value && layer === "gate" && <Swatches legend={legend.value} />}
       {legend.value && layer !== "gate" && <Scale legend={legend.value} />}
@@ -130,7 +136,7 @@ function End({ at, anchor, value }: { at: number; anchor: "start" | "end"; value
 }
 
 function scaleWords(first: number, last: number, threshold: number | null, unit: string): string {
-  const values = { first: short(first), last: short(last), unit: t(LIKE[unit] ?? "board.unit.none") };
+  const values = { first: short(first), last: short(last), unit: inWords(unit) };
   if (threshold === null) return t("board.scale", values);
   return t("board.scale.threshold", { ...values, threshold: short(threshold) });
 }
