@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from sqlalchemy import ColumnElement, func, select, text
 from sqlalchemy.orm import Session
 
 from serving.database import InspectionRow
+
+
+class Sender(NamedTuple):
+    """The first inspection of a picture that came with a serial."""
+
+    inspection: str
+    serial: str
+    actor: str | None
+    """Name of the key that posted it; None: the server asked for no key."""
 
 
 def lock_serial(session: Session, serial: str) -> None:
@@ -26,12 +37,12 @@ def attempt_of(serial: str, image_sha256: str) -> ColumnElement[int]:
     return func.coalesce(resent.scalar_subquery(), latest.scalar_subquery() + 1, 1)
 
 
-def first_sender(session: Session, image_sha256: str) -> tuple[str, str] | None:
-    """Id and serial of the first inspection that has these picture bytes and a serial, or None."""
+def first_sender(session: Session, image_sha256: str) -> Sender | None:
+    """Whose these picture bytes are: the first inspection that has them and a serial, or None."""
     found = session.execute(
-        select(InspectionRow.id, InspectionRow.serial)
+        select(InspectionRow.id, InspectionRow.serial, InspectionRow.actor)
         .where(InspectionRow.image_sha256 == image_sha256, InspectionRow.serial.is_not(None))
         .order_by(InspectionRow.id)
         .limit(1)
     ).first()
-    return None if found is None else (found[0], str(found[1]))
+    return None if found is None else Sender(found[0], str(found[1]), found[2])

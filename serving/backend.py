@@ -109,11 +109,11 @@ class Backend:
         async with self._turn_of("picture", image_sha256):
             first = await asyncio.to_thread(self.store.first_sender, image_sha256)
             duplicate = None
-            if first is not None and first[1] != upload.serial:
+            if first is not None and first.serial != upload.serial:
                 # A line sees its own boards only, and need not learn of another's.
                 whose = (
-                    f"serial {first[1]!r} sent the same picture, inspection {first[0]}"
-                    if actor.sees_only is None
+                    f"serial {first.serial!r} sent the same picture, inspection {first.inspection}"
+                    if actor.sees_only in (None, first.actor)
                     else "another serial came with the same picture"
                 )
                 duplicate = f"duplicate_frame: {whose}"

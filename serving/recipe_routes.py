@@ -15,6 +15,7 @@ from inspect_vit.errors import ConfigError, ImageError
 from inspect_vit.golden import build_golden
 from inspect_vit.image_io import read_image
 from inspect_vit.overlay import encode_png
+from inspect_vit.recipe import Recipe
 from serving.errors import FieldError, NotFoundError
 from serving.recipe_uploads import RecipeUpload, read_recipe
 from serving.recipes import (
@@ -47,7 +48,8 @@ async def put(request: Request) -> Response:
     with backend.engine.admitted():
         upload = await read_recipe(request)
         try:
-            upload.recipe.check_classes(backend.engine.metadata.model.class_names)
+            if upload.recipe is not None:
+                upload.recipe.check_classes(backend.engine.metadata.model.class_names)
         except ConfigError as error:
             raise FieldError(f"recipe: {error}") from error
         stored = await asyncio.to_thread(_store, backend, name, upload, request.state.actor, expected)
@@ -118,6 +120,7 @@ def _store(
     """Keep the pictures, then the revision that names them."""
     engine, goldens = backend.store.engine, backend.engine.goldens
     backend.store.pictures.check_room()
+    settings = _settings(backend, name, upload.recipe)
     boards: tuple[tuple[float, float], ...] = ()
     sent = upload.references
     if upload.good:
@@ -140,12 +143,29 @@ def _store(
     return put_recipe(
         engine,
         name,
-        upload.recipe,
+        settings,
         references,
         actor,
         expected=expected,
         model_version=backend.engine.metadata.version,
     )
+
+
+def _settings(backend: Backend, name: str, sent: Recipe | None) -> Recipe:
+    """What was sent. Pictures that come alone neither wipe settings nor inherit zones of another picture."""
+    if sent is not None:
+        return sent
+    try:
+        there = get_recipe(backend.store.engine, name)
+    except NotFoundError:
+        return Recipe()
+    if there.recipe != Recipe():
+        raise FieldError(
+            f"recipe: missing, and revision {there.revision} of {name!r} has settings",
+            hint="send those of GET /v1/recipes/NAME along, where the zones fit the new pictures, "
+            "or -F 'recipe={}' for none",
+        )
+    return there.recipe
 
 
 def _decoded(backend: Backend, data: bytes, number: int) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:

@@ -20,7 +20,7 @@ MAX_REFERENCES = 8
 MAX_FAULTS_CHARS = 600
 _EXAMPLE = (
     "curl -X PUT -F 'recipe={\"px_per_mm\": 48}' -F reference=@golden.png http://.../v1/recipes/NAME, or the "
-    "settings alone as a JSON body"
+    "settings alone as a JSON body (content-type: application/json)"
 )
 
 
@@ -28,7 +28,8 @@ _EXAMPLE = (
 class RecipeUpload:
     """What a PUT asks for."""
 
-    recipe: Recipe
+    recipe: Recipe | None
+    """The settings; None: none were sent."""
     references: tuple[tuple[str, bytes], ...]
     """Name and picture of each; the pictures are not decoded yet."""
     good: tuple[bytes, ...]
@@ -52,10 +53,10 @@ async def read_recipe(request: Request) -> RecipeUpload:
         if len(body) > MAX_TEXT_BYTES:
             raise FieldError(f"recipe: {len(body)} bytes of JSON, wanted at most {MAX_TEXT_BYTES}")
         return RecipeUpload(_parse(body.decode("utf-8", "replace")), (), ())
-    async with open_form(request, max_files=MOST_BOARDS + 1) as form:
+    async with open_form(request, max_files=MOST_BOARDS + 1, example=_EXAMPLE) as form:
         check_parts(form, files=("reference", "good"), texts=("recipe",), repeated=("reference", "good"))
         text = form.get("recipe")
-        recipe = _parse(text) if isinstance(text, str) and text.strip() else Recipe()
+        recipe = _parse(text) if isinstance(text, str) and text.strip() else None
         references = await _named(form)
         good = [await file.read() for file in form.getlist("good") if isinstance(file, UploadFile)]
     if references and good:

@@ -19,7 +19,7 @@ from sqlalchemy import func, select, text
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from serving.attempts import attempt_of, first_sender, lock_serial
+from serving.attempts import Sender, attempt_of, first_sender, lock_serial
 from serving.calls import calls_of
 from serving.config import ServingConfig
 from serving.database import Base, InspectionRow, is_disk_full, make_engine, migrate, sqlite_file
@@ -171,8 +171,8 @@ class Store:
             beside(session)
             session.commit()
 
-    def first_sender(self, image_sha256: str) -> tuple[str, str] | None:
-        """Id and serial of the first inspection of these picture bytes that has a serial, or None."""
+    def first_sender(self, image_sha256: str) -> Sender | None:
+        """The first inspection of these picture bytes that has a serial, or None."""
         with Session(self.engine) as session:
             return first_sender(session, image_sha256)
 

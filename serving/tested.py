@@ -26,6 +26,7 @@ from serving.uploads import check_label
 MAX_ROWS = 50_000
 MAX_CSV_BYTES = 8_000_000
 IDS_AT_ONCE = 500
+MAX_NAMED = 200
 IMPORTED = "test_results_imported"
 COLUMNS = ("serial", "result", "label", "time")
 EXAMPLE = "serial,result,label,time\\nSN-17,fail,short,2026-11-30T10:15:00Z"
@@ -42,6 +43,9 @@ class ImportReport(Wire):
     rows: int
     matched: int = Field(description="rows of a board that was inspected before its test")
     unmatched: int
+    unmatched_serials: tuple[str, ...] = Field(
+        description=f"whose rows were left out, as they came; the first {MAX_NAMED}"
+    )
     escapes: tuple[EscapedBoard, ...] = Field(
         description="boards that failed test and were passed: verdict PASS, or good after review"
     )
@@ -89,11 +93,12 @@ def import_results(engine: Engine, rows: list[BoardTest], actor: Actor) -> Impor
     with Session(engine) as session:
         inspections = _inspections(session, sorted({row.serial for row in rows}))
         received, matched = utc_now(), 0
-        values, escapes = [], dict[str, EscapedBoard]()
+        values, escapes, unmatched = [], dict[str, EscapedBoard](), dict[str, None]()
         for row in rows:
             end = first_id_at(datetime.fromisoformat(row.tested).timestamp()) if row.tested else "g"
             before = [one for one in inspections.get(row.serial, ()) if one[0] < end]
             if not before:
+                unmatched[row.serial] = None
                 continue
             inspection, was_passed = before[-1]
             matched += 1
@@ -110,7 +115,11 @@ def import_results(engine: Engine, rows: list[BoardTest], actor: Actor) -> Impor
         record(session, actor, IMPORTED, details=details)
         session.commit()
     return ImportReport(
-        rows=len(rows), matched=matched, unmatched=len(rows) - matched, escapes=tuple(escapes.values())
+        rows=len(rows),
+        matched=matched,
+        unmatched=len(rows) - matched,
+        unmatched_serials=tuple(unmatched)[:MAX_NAMED],
+        escapes=tuple(escapes.values()),
     )
 
 

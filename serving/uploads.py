@@ -50,8 +50,13 @@ class Upload:
 
 
 @asynccontextmanager
-async def open_form(request: Request, *, max_files: int = 8) -> AsyncIterator[FormData]:
+async def open_form(
+    request: Request, *, max_files: int = 8, example: str = _EXAMPLE
+) -> AsyncIterator[FormData]:
     """The parts of a multipart body; large ones wait in unnamed temporary files until this is left.
+
+    Args:
+        example: a request that would do, the hint of an error.
 
     Raises:
         NotMultipartError, MultipartError: with what was wrong and what is wanted.
@@ -59,13 +64,13 @@ async def open_form(request: Request, *, max_files: int = 8) -> AsyncIterator[Fo
     content_type = request.headers.get("content-type", "")
     if content_type.partition(";")[0].strip().lower() != "multipart/form-data":
         raise NotMultipartError(
-            f"the content type is {content_type or '(none)'!r}, wanted multipart/form-data", hint=_EXAMPLE
+            f"the content type is {content_type or '(none)'!r}, wanted multipart/form-data", hint=example
         )
     try:
         # A few more parts than there are fields, so that a wrong one is named instead of counted.
         form = await request.form(max_files=max_files, max_fields=16, max_part_size=MAX_TEXT_BYTES)
     except HTTPException as error:
-        raise MultipartError(f"the multipart body cannot be read: {error.detail}", hint=_EXAMPLE) from error
+        raise MultipartError(f"the multipart body cannot be read: {error.detail}", hint=example) from error
     try:
         yield form
     finally:

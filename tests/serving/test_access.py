@@ -114,7 +114,8 @@ def test_what_is_open_is_named_here() -> None:
 @pytest.mark.parametrize(("place", "least"), [item for item in LEAST_ROLE.items() if item[1]], ids=str)
 def test_a_route_admits_its_role_and_those_above(guarded: Any, place: tuple[str, str], least: Role) -> None:
     method, path = place
-    path = path.format(id="0" * 32, name="none", number="1")
+    tile = {"layer": "image", "level": "0", "column": "0", "row": "0"}
+    path = path.format(id="0" * 32, name="none", number="1", **tile)
     answer = guarded.call(method, path)
     assert answer.status_code == 401
     assert error_of(answer).code == "unauthorized"
@@ -129,7 +130,7 @@ def test_a_route_admits_its_role_and_those_above(guarded: Any, place: tuple[str,
             assert f"the role {least} or above" in error.message
             assert f"{role!r} has the role {role}" in error.message
         else:
-            assert answer.status_code in (200, 404, 415), answer.text
+            assert answer.status_code in (200, 404, 415, 422), answer.text
 
 
 @pytest.mark.parametrize(
@@ -246,3 +247,15 @@ def test_no_key_or_hash_is_in_the_log(guarded: Any) -> None:
     for key in guarded.keys.values():
         assert key not in log
         assert key.split("_")[2] not in log
+
+
+def test_a_frame_that_comes_twice_names_the_first_to_whoever_may_see_it(
+    guarded: Any, board_png: bytes
+) -> None:
+    frame = board_png + b"twice"
+    first = post(guarded, "line", frame, data={"serial": "SN-TWICE"}).json()["id"]
+    named = f"duplicate_frame: serial 'SN-TWICE' sent the same picture, inspection {first}"
+    hidden = "duplicate_frame: another serial came with the same picture"
+    for key, reason in (("line", named), ("operator", named), ("line 2", hidden)):
+        report = post(guarded, key, frame, data={"serial": f"SN-OF-{key}"}).json()
+        assert (report["verdict"], report["reasons"]) == ("ERROR", [reason]), key

@@ -65,7 +65,7 @@ def test_the_first_serial_of_a_picture_is_found(config: ServingConfig, boards: A
     first = boards.report(serial="SN-1")
     boards.add(store, first, image=b"picture")
     boards.add(store, boards.report(serial="SN-2"), image=b"picture")
-    assert store.first_sender(digest) == (first.id, "SN-1")
+    assert store.first_sender(digest) == (first.id, "SN-1", None)
     store.close()
 
 

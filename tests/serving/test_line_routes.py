@@ -151,6 +151,7 @@ def test_results_of_test_come_in_over_http(guarded: Any, inspect: Callable[[str]
         "rows": 2,
         "matched": 1,
         "unmatched": 1,
+        "unmatched_serials": ["unknown to us"],
         "escapes": [],
     }
     for text, words in [

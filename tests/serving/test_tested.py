@@ -45,6 +45,7 @@ def test_a_board_that_was_passed_and_fails_test_has_escaped(store: Store) -> Non
     )
     report = import_results(store.engine, read_rows(table), ANYONE)
     assert (report.rows, report.matched, report.unmatched) == (6, 5, 1)
+    assert report.unmatched_serials == ("never seen",)
     assert {(one.serial, one.inspection) for one in report.escapes} == {
         ("passed", passed),
         ("judged good", judged),
