@@ -251,9 +251,10 @@ def with_edge_slip(reference: Grey, board: Grey, board_map: BoardMap, *, least: 
 
     def look(move: int) -> tuple[Floats, NDArray[np.bool_]]:
         offset = (above[0], above[1] + move)
-        middles = np.stack((np.full(len(rows), width / 2), rows + offset[1]), -1)
-        seen = project(board_map.matrix, middles)[:, 1] <= len(reference) - 1
-        return _row_costs(reference, board, board_map, low, height, offset), seen
+        # Of a turned board one end of a row may lie beyond the edge.
+        ends = [np.stack((np.full(len(rows), x), rows + offset[1]), -1) for x in (0, width - 1)]
+        lowest = np.maximum(*(project(board_map.matrix, end)[:, 1] for end in ends))
+        return _row_costs(reference, board, board_map, low, height, offset), lowest <= len(reference) - 1
 
     plain, here = look(0)
     best = (0.0, 0, 0, 0.0, 0)

@@ -63,7 +63,7 @@ def align(
             level, cells = _settle_small_slip(golden, board, level, cells)
             if level.slips and cells.missing() > BARE_SHARE:
                 level, cells = _without_idle_slips(golden, board, level, cells)
-            if len(level.slips) < MAX_SLIPS:
+            if not level.slips:
                 level = with_edge_slip(golden, board, level, least=-(-EDGE_SLIP_PX // factor))
         elif k:
             level, cells = refine(golden, board, level, size=size, rounds=3, num=6)
