@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inspect_vit.errors import ImageError, RegistrationError
+from inspect_vit.intake import SPECKS_WARNING, speck_share
 from inspect_vit.registration_checks import (
     MAX_SCALE,
     MAX_SHIFT,
@@ -211,7 +212,9 @@ def _grey(picture: NDArray[np.uint8], what: str) -> NDArray[np.uint8]:
             f"cannot align: {what} has {picture.shape[1]}x{picture.shape[0]} px; "
             f"send at least {MIN_SIDE} px a side"
         )
-    return np.asarray(cv2.cvtColor(picture, cv2.COLOR_RGB2GRAY), np.uint8)
+    grey = np.asarray(cv2.cvtColor(picture, cv2.COLOR_RGB2GRAY), np.uint8)
+    # specks weigh more than faint copper, and are no other product
+    return np.asarray(cv2.medianBlur(grey, 3)) if speck_share(grey) > SPECKS_WARNING else grey
 
 
 def _halvings(side: float, limit: float) -> int:

@@ -29,6 +29,10 @@ one independent observation. On boards with little structure this gives the prio
 notice."""
 LEAST_NOISE = 0.01
 """Least variance of a pixel's difference that is believed."""
+MEDIAN_OF_NORMAL = 0.6745
+"""Median of the absolute value of a normal deviate of variance 1."""
+NOISE_FLOOR = 50.0
+"""Times the noise, which then stays below STRUCTURE though interpolated noise is taken for half of itself."""
 MATCH = 0.5
 """Cells whose normalised correlation is this or more show the same thing."""
 STRUCTURE = 0.05
@@ -115,15 +119,32 @@ class Cells:
         return np.asarray(np.linalg.norm(np.linalg.solve(held, pull[..., None])[..., 0], axis=-1))
 
 
-def normalise(grey: Grey) -> Grey:
+def noise_variance(grey: NDArray[np.uint8]) -> float:
+    """Variance of the noise of single pixels, told from (H, W) by second differences along both axes, which
+    even tones and edges along either axis leave at 0.
+
+    Source: Immerkaer, Computer Vision and Image Understanding 64 (1996); the median in place of the mean, so
+    that tracks and holes do not count.
+    """
+    mask = np.outer((1, -2, 1), (1, -2, 1)).astype(np.float32)
+    typical = float(np.median(np.abs(cv2.filter2D(grey, cv2.CV_32F, mask))))
+    return (typical / (MEDIAN_OF_NORMAL * float(np.sqrt((mask * mask).sum())))) ** 2
+
+
+def normalise(grey: Grey, *, noise: float) -> Grey:
     """Take out local brightness and contrast: (H, W) float32 to zero mean and about unit variance.
 
-    Where contrast is far below the picture's own, it is left low: noise on bare laminate is no structure.
+    Where contrast is far below the picture's own, or what noise alone shows, it is left low: noise on bare
+    laminate is no structure.
+
+    noise: variance of the noise.
     """
     window = (NORMALISE_PX, NORMALISE_PX)
     high = grey - cv2.blur(grey, window, borderType=cv2.BORDER_REFLECT)
     variance = cv2.blur(high * high, window, borderType=cv2.BORDER_REFLECT)
-    floor = max(0.1 * float(variance.mean()), 4.0)
+    own = float(variance.mean())
+    # fine texture all over looks like noise, and is structure
+    floor = max(0.1 * own, 4.0, min(NOISE_FLOOR * noise, 2.0 * own))
     return np.asarray(high / np.sqrt(variance + floor), np.float32)
 
 

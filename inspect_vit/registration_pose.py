@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from inspect_vit.registration_fit import Cells, Grey, normalise, refine
+from inspect_vit.registration_fit import Cells, Grey, noise_variance, normalise, refine
 from inspect_vit.registration_map import BoardMap, Matrix
 
 COARSE_SIDE = 280
@@ -54,15 +54,24 @@ OTHERS = (
 
 def pyramid(grey: NDArray[np.uint8], factors: list[int]) -> dict[int, Grey]:
     """{factor: normalised picture, reduced that many times}; remainders right and bottom are cut off."""
-    levels = {}
+    levels, fine = {}, min(factors)
+    small = {factor: _reduced(grey, factor) for factor in factors}
+    noise = noise_variance(small[fine])
     for factor in factors:
-        height, width = (side // factor for side in grey.shape)
-        small = grey[: height * factor, : width * factor]
-        if factor > 1:
-            small = np.asarray(cv2.resize(small, (width, height), interpolation=cv2.INTER_AREA), np.uint8)
-        soft = cv2.GaussianBlur(small.astype(np.float32), (0, 0), 1.0 if factor == 1 else 0.7)
-        levels[factor] = normalise(np.asarray(soft, np.float32))
+        blur_px = 1.0 if factor == 1 else 0.7
+        soft = cv2.GaussianBlur(small[factor].astype(np.float32), (0, 0), blur_px)
+        # means of more pixels are less noisy; what looks like noise in a smaller picture may be tracks
+        left = noise * (fine / factor) ** 2 / (4 * np.pi * blur_px**2)
+        levels[factor] = normalise(np.asarray(soft, np.float32), noise=left)
     return levels
+
+
+def _reduced(grey: NDArray[np.uint8], factor: int) -> NDArray[np.uint8]:
+    height, width = (side // factor for side in grey.shape)
+    whole = grey[: height * factor, : width * factor]
+    if factor == 1:
+        return whole
+    return np.asarray(cv2.resize(whole, (width, height), interpolation=cv2.INTER_AREA), np.uint8)
 
 
 def find_pose(

@@ -8,6 +8,7 @@ from sqlalchemy import ColumnElement, func, select, text
 from sqlalchemy.orm import Session
 
 from serving.database import InspectionRow
+from serving.errors import OvertakenError
 
 
 class Sender(NamedTuple):
@@ -20,9 +21,8 @@ class Sender(NamedTuple):
 
 
 def lock_serial(session: Session, serial: str) -> None:
-    """Let one transaction at a time number a serial's attempts. SQLite has one writer anyway."""
-    if session.get_bind().dialect.name == "postgresql":
-        session.execute(text("SELECT pg_advisory_xact_lock(hashtext(:serial))"), {"serial": serial})
+    """Let one transaction at a time number a serial's attempts."""
+    _lock(session, serial)
 
 
 def attempt_of(serial: str, image_sha256: str) -> ColumnElement[int]:
@@ -37,12 +37,32 @@ def attempt_of(serial: str, image_sha256: str) -> ColumnElement[int]:
     return func.coalesce(resent.scalar_subquery(), latest.scalar_subquery() + 1, 1)
 
 
-def first_sender(session: Session, image_sha256: str) -> Sender | None:
-    """Whose these picture bytes are: the first inspection that has them and a serial, or None."""
+def check_sender(session: Session, inspection: str, *, image_sha256: str, serial: str) -> None:
+    """See to it, until the transaction ends, that this inspection's picture was not first stored under
+    another serial.
+
+    Raises:
+        OvertakenError: it was.
+    """
+    _lock(session, image_sha256)
+    first = first_sender(session, image_sha256, besides=inspection)
+    if first is not None and first.serial != serial:
+        raise OvertakenError(f"inspection {first.inspection} of another serial has the same picture")
+
+
+def first_sender(session: Session, image_sha256: str, *, besides: str = "") -> Sender | None:
+    """Whose these picture bytes are: the first inspection, besides one, that has them and a serial, or None."""
     found = session.execute(
         select(InspectionRow.id, InspectionRow.serial, InspectionRow.actor)
         .where(InspectionRow.image_sha256 == image_sha256, InspectionRow.serial.is_not(None))
+        .where(InspectionRow.id != besides)
         .order_by(InspectionRow.id)
         .limit(1)
     ).first()
     return None if found is None else Sender(found[0], str(found[1]), found[2])
+
+
+def _lock(session: Session, name: str) -> None:
+    """Hold a name until the transaction ends. SQLite has one writer anyway."""
+    if session.get_bind().dialect.name == "postgresql":
+        session.execute(text("SELECT pg_advisory_xact_lock(hashtext(:name))"), {"name": name})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import replace
 from weakref import WeakValueDictionary
 
@@ -14,11 +14,13 @@ from inspect_vit.report import reference_notes
 from inspect_vit.results import InspectionResult, Verdict
 from serving import challenges
 from serving.archive import pack_maps
+from serving.attempts import Sender, check_sender
 from serving.audit import record_alone
 from serving.config import ServingConfig
 from serving.drawings import Drawings
 from serving.drift import Observation, Watch
 from serving.engine import Engine
+from serving.errors import OvertakenError
 from serving.events import Events
 from serving.explanations import ClientGone
 from serving.metrics import Metrics
@@ -37,6 +39,9 @@ from serving.sessions import FailedLogins
 from serving.store import Store, StoredInspection
 from serving.tiles import Tiles
 from serving.uploads import Upload
+
+DUPLICATE = "duplicate_frame"
+"""Begins the reason of a board whose picture came under another serial before."""
 
 
 class Backend:
@@ -102,25 +107,13 @@ class Backend:
         self, upload: Upload, digest: str, actor: Actor, client_gone: ClientGone
     ) -> tuple[StoredInspection, bool]:
         self.store.pictures.check_room()
-        if upload.serial is None:
-            return await self._inspect_new(upload, digest, actor, client_gone, duplicate=None)
-        # One request of a picture at a time, so that the second finds whose picture it is.
         image_sha256 = await asyncio.to_thread(sha256_hex, upload.image)
-        async with self._turn_of("picture", image_sha256):
-            first = await asyncio.to_thread(self.store.first_sender, image_sha256)
-            duplicate = None
-            if first is not None and first.serial != upload.serial:
-                # A line sees its own boards only, and need not learn of another's.
-                whose = (
-                    f"serial {first.serial!r} sent the same picture, inspection {first.inspection}"
-                    if actor.sees_only in (None, first.actor)
-                    else "another serial came with the same picture"
-                )
-                duplicate = f"duplicate_frame: {whose}"
-            return await self._inspect_new(upload, digest, actor, client_gone, duplicate=duplicate)
+        # One request of a picture at a time, so that the second finds whose picture it is.
+        async with self._turn_of("picture", None if upload.serial is None else image_sha256):
+            return await self._inspect_new(upload, digest, image_sha256, actor, client_gone)
 
     async def _inspect_new(
-        self, upload: Upload, digest: str, actor: Actor, client_gone: ClientGone, *, duplicate: str | None
+        self, upload: Upload, digest: str, image_sha256: str, actor: Actor, client_gone: ClientGone
     ) -> tuple[StoredInspection, bool]:
         recipe = await asyncio.to_thread(
             recipe_of, self.store.engine, upload, loaded_version=self.engine.metadata.version
@@ -142,19 +135,18 @@ class Backend:
         reference = upload.reference
         if framed.reference is not None:
             reference = await asyncio.to_thread(self.engine.goldens.read, framed.reference.sha256)
-        result = inspected.result
-        if duplicate is not None:
-            # A camera never takes two pictures of the same bytes: this is not a picture of this board.
-            self.metrics.duplicates.inc()
-            result = replace(
-                result,
-                verdict=Verdict.ERROR,
-                reasons=(duplicate,),
-                defects=(),
-                num_defects=0,
-                differences=(),
-            )
         inspection_id, created = self.store.new_id()
+
+        def decide() -> InspectionResult:
+            """What becomes of the result by what is stored now."""
+            first = None if upload.serial is None else self.store.first_sender(image_sha256)
+            result = inspected.result
+            if first is not None and first.serial != upload.serial:
+                result = _duplicate(result, first, actor)
+            if recipe is None or shown is not None:
+                return result
+            standing = challenges.find_challenge(self.store.engine, recipe.name)
+            return challenges.while_locked(result, standing) if standing.locked else result
 
         def store(result: InspectionResult, seen: Observation | None) -> tuple[StoredInspection, bool]:
             sight = None if seen is None else self.watch.look(seen)
@@ -176,6 +168,12 @@ class Backend:
             )
 
             def beside(session: Session) -> None:
+                # Not inspected is never the wrong answer; all else must still hold.
+                if result.verdict is not Verdict.ERROR:
+                    if upload.serial is not None:
+                        check_sender(session, inspection_id, image_sha256=image_sha256, serial=upload.serial)
+                    if recipe is not None and shown is None:
+                        challenges.check_open(session, recipe.name)
                 if challenge is not None and shown is not None:
                     run = challenges.judge(challenge, shown, result)
                     challenges.keep(session, run, inspection_id, model_version=result.model_version)
@@ -195,29 +193,34 @@ class Backend:
             return stored, is_new
 
         def watch_and_store() -> tuple[StoredInspection, bool]:
+            result = decide()
             if recipe is None or shown is not None:
                 # A challenge board says nothing of the line.
                 return store(result, None)
-            # Read again: a challenge board may have been inspected since.
-            standing = challenges.find_challenge(self.store.engine, recipe.name)
-            found = challenges.while_locked(result, standing) if standing.locked else result
             seen = observe(
                 upload,
                 recipe,
                 inspected,
-                found,
+                result,
                 inspection_id=inspection_id,
                 created=created,
                 camera=self.config.camera,
             )
             with self.watch.turn:
-                return store(found, seen)
+                return store(result, seen)
+
+        def store_as_it_stands() -> tuple[StoredInspection, bool]:
+            while True:
+                with suppress(OvertakenError):
+                    return watch_and_store()
 
         # Shielded: a request that is cut off while it is being stored is stored whole.
-        stored, is_new = await asyncio.shield(asyncio.to_thread(watch_and_store))
+        stored, is_new = await asyncio.shield(asyncio.to_thread(store_as_it_stands))
         if is_new:
             if inspected.attention is not None:
                 self.drawings.explanations.remember(stored.report.id, inspected.attention)
+            if any(reason.startswith(DUPLICATE) for reason in stored.report.reasons):
+                self.metrics.duplicates.inc()
             self.metrics.count_inspection(stored.report)
         return stored, not is_new
 
@@ -226,3 +229,24 @@ class Backend:
         if name is None:
             return nullcontext()
         return self._locks.setdefault((kind, name), asyncio.Lock())
+
+
+def _duplicate(result: InspectionResult, first: Sender, actor: Actor) -> InspectionResult:
+    """What becomes of a board whose picture came before, from `first`.
+
+    A camera never takes two pictures of the same bytes: this is not a picture of this board.
+    """
+    # A line sees its own boards only, and need not learn of another's.
+    whose = (
+        f"serial {first.serial!r} sent the same picture, inspection {first.inspection}"
+        if actor.sees_only in (None, first.actor)
+        else "another serial came with the same picture"
+    )
+    return replace(
+        result,
+        verdict=Verdict.ERROR,
+        reasons=(f"{DUPLICATE}: {whose}",),
+        defects=(),
+        num_defects=0,
+        differences=(),
+    )

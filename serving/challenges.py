@@ -1,7 +1,8 @@
 """Challenge boards: boards with known defects that are shown to the line, which must call them all.
 
 One that is not called whole locks its recipe: until an engineer clears the lock, every other board of it gets
-verdict ERROR. The lock and the inspection that caused it are one transaction.
+verdict ERROR. The lock and the inspection that caused it are one transaction, and no board is stored as
+inspected after it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from inspect_vit.results import InspectionResult, Verdict
 from serving.audit import record, utc_now
 from serving.challenge_schemas import ChallengeBoard, ChallengeReport, ChallengeRequest, ChallengeState
 from serving.database import InspectionRow
-from serving.errors import FieldError
+from serving.errors import FieldError, OvertakenError
 from serving.line_tables import ChallengeRow, ChallengeRunRow
 from serving.recipes import get_recipe
 from serving.roles import SERVICE, Actor
@@ -113,12 +114,20 @@ def keep(session: Session, run: Run, inspection: str, *, model_version: str) -> 
         record(session, SERVICE, LOCKED, object_name=recipe, details=details, model_version=model_version)
 
 
+def check_open(session: Session, recipe: str) -> None:
+    """See to it, until the transaction ends, that a recipe is not locked. Raises OvertakenError: it is."""
+    query = select(ChallengeRow.locked).where(ChallengeRow.recipe == recipe).with_for_update(read=True)
+    if session.scalar(query) is not None:
+        raise OvertakenError(f"recipe {recipe!r} was locked meanwhile")
+
+
 def while_locked(result: InspectionResult, challenge: Challenge) -> InspectionResult:
     """What becomes of a board of a locked recipe: it does not count as inspected."""
+    causes = result.reasons if result.verdict is Verdict.ERROR else ()
     return replace(
         result,
         verdict=Verdict.ERROR,
-        reasons=(f"recipe locked: {challenge.why}",),
+        reasons=(f"recipe locked: {challenge.why}", *causes),
         defects=(),
         num_defects=0,
         differences=(),

@@ -53,6 +53,11 @@ class ReviewConflictError(ServingError):
     """A review that was made from a revision which is no longer the newest."""
 
 
+class OvertakenError(ServingError):
+    """What an inspection was about to be stored as no longer holds: something else was stored first. Nothing
+    was stored of it; decide again."""
+
+
 class ModelMismatchError(ServingError):
     """A recipe that is pinned to a model version which is not loaded."""
 

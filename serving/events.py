@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sqlalchemy import Engine, func, select
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from serving.errors import BusyError
@@ -179,10 +178,9 @@ class Events:
             await asyncio.sleep(self._poll_s)
             try:
                 found = await asyncio.to_thread(reader.look)
-            except SQLAlchemyError:
-                logger.exception(
-                    "events: the database does not answer; the next look is in %g s", self._poll_s
-                )
+            except Exception:
+                # The task that all listeners share must not end while they wait.
+                logger.exception("events: a look at the store failed; the next is in %g s", self._poll_s)
                 continue
             for event in found:
                 self._listeners = {one for one in self._listeners if one.tell(event)}

@@ -136,7 +136,10 @@ def _read_sums(tar: tarfile.TarFile, archive: Path) -> dict[str, str]:
     members = tar.getmembers()
     if not members or members[-1].name != SUMS:
         raise StoreError(f"{archive} does not end with {SUMS}: it was cut short; use another backup")
-    lines = _member(tar, SUMS).decode().splitlines()
+    try:
+        lines = _member(tar, SUMS).decode().splitlines()
+    except UnicodeDecodeError as error:
+        raise StoreError(f"{SUMS} in {archive} is damaged: {error}") from error
     sums = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
     if [member.name for member in members[:-1]] != list(sums) or not all(each.isreg() for each in members):
         raise StoreError(f"the members of {archive} are not those that its {SUMS} lists")
@@ -148,7 +151,10 @@ def _read_sums(tar: tarfile.TarFile, archive: Path) -> dict[str, str]:
 
 
 def _read_manifest(tar: tarfile.TarFile, archive: Path) -> dict[str, Any]:
-    manifest: dict[str, Any] = json.loads(_member(tar, MANIFEST))
+    try:
+        manifest: dict[str, Any] = json.loads(_member(tar, MANIFEST))
+    except ValueError as error:
+        raise StoreError(f"{MANIFEST} in {archive} is damaged: {error}") from error
     if manifest.get("format") != FORMAT:
         raise StoreError(
             f"{archive} has format {manifest.get('format')!r}, wanted {FORMAT}; "

@@ -66,6 +66,14 @@ class Words(NamedTuple):
     """Classes of what was added."""
 
 
+def at_one_moment(session: Session) -> None:
+    """Let all that a session reads be of the moment of its first query, whatever is stored meanwhile."""
+    if session.get_bind().dialect.name == "sqlite":
+        session.connection().exec_driver_sql("BEGIN")
+    else:
+        session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
+
+
 def complete_since(session: Session) -> datetime | None:
     """From when on nothing was deleted, by whole UTC days; None: nothing ever was."""
     last = session.scalar(select(func.max(PrunedDayRow.day)))
@@ -145,20 +153,20 @@ def read_places(session: Session, span: Span) -> tuple[list[CallRow], int]:
 
 
 def failed_tests(session: Session, span: Span) -> set[str]:
-    """Inspections that passed a board, by verdict or by review, which then failed test."""
+    """Inspections that passed a board, by verdict or by review, which then failed test.
+
+    Boards that were not inspected, and reviews that were too quick, are in no figure.
+    """
     query = (
         select(ElectricalTestRow.inspection)
         .join(InspectionRow, InspectionRow.id == ElectricalTestRow.inspection)
         .outerjoin(QueueRow, QueueRow.inspection == ElectricalTestRow.inspection)
-        .where(ElectricalTestRow.result == "fail", span.holds(ElectricalTestRow.inspection), was_passed())
+        .where(
+            ElectricalTestRow.result == "fail", span.holds(ElectricalTestRow.inspection), _counts_as_passed()
+        )
         .where(*_counted(span))
     )
     return set(session.scalars(query))
-
-
-def was_passed() -> ColumnElement[bool]:
-    """Of an inspection joined with its row of the queue: the board went on as a good one."""
-    return or_(InspectionRow.verdict == Verdict.PASS.value, QueueRow.final == "good")
 
 
 def word_pairs(session: Session, span: Span, counted: Container[str]) -> Iterator[tuple[str, str]]:
@@ -220,3 +228,11 @@ def _counted(span: Span) -> list[ColumnElement[bool]]:
     challenged = select(ChallengeRunRow.inspection).where(ChallengeRunRow.inspection == InspectionRow.id)
     conditions = [span.holds(InspectionRow.id), ~challenged.exists()]
     return conditions if span.recipe is None else [*conditions, InspectionRow.recipe == span.recipe]
+
+
+def _counts_as_passed() -> ColumnElement[bool]:
+    """Of an inspection joined with its row of the queue: the board went on as a good one."""
+    is_good = and_(
+        InspectionRow.verdict == Verdict.FAIL.value, QueueRow.final == "good", QueueRow.hasty.is_(False)
+    )
+    return or_(InspectionRow.verdict == Verdict.PASS.value, is_good)

@@ -23,7 +23,13 @@ from serving.attempts import Sender, attempt_of, first_sender, lock_serial
 from serving.calls import calls_of
 from serving.config import ServingConfig
 from serving.database import Base, InspectionRow, is_disk_full, make_engine, migrate, sqlite_file
-from serving.errors import IdempotencyConflictError, NotFoundError, StoreError, StoreUnavailableError
+from serving.errors import (
+    IdempotencyConflictError,
+    NotFoundError,
+    OvertakenError,
+    StoreError,
+    StoreUnavailableError,
+)
 from serving.ids import IdClock, day_of, ids_of_day
 from serving.locking import shared, try_alone
 from serving.pictures import PictureFiles, no_room, sha256_hex
@@ -113,7 +119,7 @@ class Store:
 
         Args:
             thresholds: by class, as they were used.
-            beside: adds to the transaction what stands or falls with the inspection.
+            beside: adds to the transaction what stands or falls with the inspection; it may refuse.
 
         Returns:
             The inspection, its report with the stage "store" added, and True; or, when the same request with
@@ -121,6 +127,7 @@ class Store:
 
         Raises:
             StorageFullError, StoreUnavailableError, IdempotencyConflictError: nothing was stored.
+            OvertakenError: from `beside`; nothing was stored either.
         """
         with shared(self.writing_lock):
             started = time.perf_counter()
@@ -147,7 +154,7 @@ class Store:
             try:
                 queued = queue_rows(report, thresholds, audit_share=self._audit_share)
                 self._commit(row, [*queued, *calls_of(report)], beside)
-            except (SQLAlchemyError, StoreUnavailableError, TimeoutError) as error:
+            except (SQLAlchemyError, StoreUnavailableError, OvertakenError, TimeoutError) as error:
                 # The posted pictures stay: another inspection of the same day may share them.
                 self.pictures.remove(day_of(report.id), maps_name(report.id))
                 if isinstance(error, IntegrityError) and idempotency_key is not None:

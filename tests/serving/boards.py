@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from collections.abc import Callable
 
 import numpy as np
+from sqlalchemy.orm import Session
 
 from inspect_vit.results import Defect, InspectionResult, IntakeReport, Verdict
 from serving.ids import IdClock
@@ -65,6 +67,7 @@ class Boards:
         image: bytes = b"board",
         reference: bytes | None = b"golden",
         maps: bytes = b"maps",
+        beside: Callable[[Session], None] = lambda _: None,
     ) -> bool:
         """Store it; returns whether it is new."""
         _, is_new = store.add(
@@ -75,5 +78,6 @@ class Boards:
             thresholds=self.result.thresholds,
             request_sha256=digest,
             idempotency_key=key,
+            beside=beside,
         )
         return is_new

@@ -7,9 +7,13 @@ from typing import Any
 
 import sqlalchemy as sa
 from alembic import command
+from sqlalchemy.orm import Session
 
+from serving.attempts import check_sender
 from serving.config import ServingConfig
 from serving.database import alembic_config, make_engine
+from serving.errors import OvertakenError
+from serving.pictures import sha256_hex
 from serving.store import Store
 
 
@@ -67,6 +71,33 @@ def test_the_first_serial_of_a_picture_is_found(config: ServingConfig, boards: A
     boards.add(store, boards.report(serial="SN-2"), image=b"picture")
     assert store.first_sender(digest) == (first.id, "SN-1", None)
     store.close()
+
+
+def test_two_services_never_take_one_picture_for_two_boards(config: ServingConfig, boards: Any) -> None:
+    """All have looked who sent it before any of them stores it."""
+    stores = [Store(config.model_copy(update={"database_wait_s": 30.0})) for _ in range(2)]
+    digest = sha256_hex(b"picture")
+
+    def add(number: int) -> bool:
+        report = boards.report(serial=f"SN-{number}", verdict="PASS")
+
+        def check(session: Session) -> None:
+            check_sender(session, report.id, image_sha256=digest, serial=f"SN-{number}")
+
+        try:
+            return bool(boards.add(stores[number % 2], report, image=b"picture", beside=check))
+        except OvertakenError:
+            return False
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(add, range(16))) == 1
+    (kept,) = stores[0].page(limit=100)
+    assert stores[1].first_sender(digest) == (kept.report.id, kept.report.serial)
+    names = {path.name for path in stores[0].pictures.root.rglob("*") if path.is_file()}
+    assert {name for name in names if name.endswith(".npz")} == {f"{kept.report.id}.npz"}
+    assert add(int(str(kept.report.serial).removeprefix("SN-"))), "the same board may come again"
+    for store in stores:
+        store.close()
 
 
 def test_migrations_up_and_down_keep_every_inspection(config: ServingConfig, boards: Any) -> None:

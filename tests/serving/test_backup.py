@@ -191,6 +191,9 @@ def test_no_damaged_archive_is_restored_and_nothing_is_left(boards: Any, tmp_pat
     at = whole.index(image) + 1000
     refused(whole[:at] + b"\xff\xff" + whole[at + 2 :], f"{sha256_hex(image)} .* is damaged")
     refused(whole.replace(b'"format": 1', b'"format": 9'), "format 9")
+    refused(whole.replace(b'"format": 1', b'"format": \xff'), "manifest.json .* is damaged")
+    refused(whole.replace(b'"format": 1', b'"format"; 1'), "manifest.json .* is damaged")
+    refused(whole.replace(b"  manifest.json", b"  m\xffnifest.json"), "SHA256SUMS .* is damaged")
     with pytest.raises(StoreError, match="there is no archive"):
         restore(target, tmp_path / "nowhere.tar")
     with tarfile.open(tmp_path / "damaged.tar", "w") as tar:

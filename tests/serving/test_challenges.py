@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -14,9 +15,19 @@ from inspect_vit.recipe import Recipe
 from inspect_vit.results import Defect, InspectionResult, Verdict
 from serving.audit import read_audit
 from serving.challenge_schemas import ChallengeBoard, ChallengeRequest
-from serving.challenges import Challenge, clear, find_challenge, judge, keep, put_challenge, report_of
+from serving.challenges import (
+    Challenge,
+    check_open,
+    clear,
+    find_challenge,
+    judge,
+    keep,
+    put_challenge,
+    report_of,
+    while_locked,
+)
 from serving.config import ServingConfig
-from serving.errors import FieldError, NotFoundError
+from serving.errors import FieldError, NotFoundError, OvertakenError
 from serving.line_tables import ChallengeRunRow
 from serving.recipes import put_recipe
 from serving.roles import ANYONE, Actor, Role
@@ -102,6 +113,34 @@ def test_a_lock_stays_until_an_engineer_clears_it(store: Store, boards: Any) -> 
     with Session(store.engine) as session:
         runs = {row.inspection: row.is_found for row in session.query(ChallengeRunRow)}
     assert sorted(runs.values()) == [False, False, True]
+
+
+def test_no_board_is_stored_as_inspected_behind_a_lock(config: ServingConfig, boards: Any) -> None:
+    store = Store(config.model_copy(update={"database_wait_s": 30.0}))
+    put_recipe(store.engine, "panel", Recipe(), (), ANYONE)
+    put_challenge(store.engine, "panel", ask("short"), ENGINEER, class_names=CLASSES)
+    with ThreadPoolExecutor(1) as pool:
+        locking: list[Future[str]] = []
+
+        def beside(session: Session) -> None:
+            check_open(session, "panel")
+            locking.append(pool.submit(show, store, found(boards), b"1"))
+            with pytest.raises(TimeoutError):
+                locking[0].result(timeout=0.3)
+
+        assert boards.add(store, boards.report(verdict="PASS"), image=b"before", beside=beside)
+        locking[0].result(timeout=30)
+    late = boards.report(verdict="PASS")
+    with pytest.raises(OvertakenError):
+        boards.add(store, late, image=b"behind", beside=lambda session: check_open(session, "panel"))
+    with pytest.raises(NotFoundError):
+        store.get(late.id)
+    standing = find_challenge(store.engine, "panel")
+    blurred = dataclasses.replace(found(boards, verdict=Verdict.ERROR), reasons=("out of focus: 12",))
+    locked = "recipe locked: challenge board 'X': short not called"
+    assert while_locked(found(boards, ("short", 0.9)), standing).reasons == (locked,)
+    assert while_locked(blurred, standing).reasons == (locked, "out of focus: 12"), "both have to be mended"
+    store.close()
 
 
 def test_a_board_that_is_not_inspected_locks_too(store: Store, boards: Any) -> None:

@@ -6,17 +6,21 @@ import asyncio
 import json
 import threading
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import httpx
 import pytest
 import sqlalchemy as sa
+from sqlalchemy.orm import Session
 
-from serving import events
+from serving import event_routes, events
 from serving.config import ServingConfig
 from serving.errors import BusyError
 from serving.events import Events, Reader
+from serving.keys import create_key, find_key, revoke_key
 from serving.review_tables import ReviewRow
+from serving.roles import ANYONE, Role
 from serving.store import Store
 from tests.serving.reviewing import dispose, verify, with_calls
 
@@ -87,6 +91,36 @@ def test_one_look_serves_all_listeners_and_a_slow_one_is_cut_off(
         before = len(looks)
         await asyncio.sleep(0.3)
         assert len(looks) == before, "nobody listens, nobody looks"
+
+    asyncio.run(run())
+    store.close()
+
+
+def test_a_revoked_key_hears_no_more(
+    config: ServingConfig, boards: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_routes, "COMMENT_S", 0.2)
+    store = Store(config)
+    keys = [create_key(store.engine, name, Role.OPERATOR, by=ANYONE) for name in ("anna", "bert")]
+
+    def works(key: str) -> bool:
+        with Session(store.engine) as session:
+            return find_key(session, key) is not None
+
+    async def run() -> None:
+        hub = Events(store.engine, poll_s=0.05)
+        anna, bert = [event_routes.told_while(partial(works, key), await hub.open()) for key in keys]
+        for stream in (anna, bert):
+            assert await anext(stream) == ": everything from now on\n\n"
+            assert await anext(stream) == ": the line is open\n\n"
+        revoke_key(store.engine, "anna", by=ANYONE)
+        boards.add(store, boards.report())
+        await asyncio.sleep(0.3)
+        assert [line async for line in anna] == []
+        assert (await anext(bert)).startswith("event: inspection\n")
+        hub.stop()
+        for listener in list(hub._listeners):
+            hub.close(listener)
 
     asyncio.run(run())
     store.close()

@@ -127,6 +127,44 @@ def test_every_figure_is_what_a_count_by_hand_says(either: Store) -> None:
     assert (stats.audit.drawn, stats.audit.reviewed, stats.audit.escapes) == (2, 2, 1)
 
 
+def test_no_more_boards_escape_than_were_passed(either: Store) -> None:
+    """Tests fail boards that were not inspected but called good by people, or called so too quickly."""
+    line = Line(either)
+    passed = line.inspect(f"{DAY}T08:00+00:00", "PASS", serial="P")
+    for serial, verdict in (("E", "ERROR"), ("E2", "ERROR"), ("Q", "FAIL"), ("G", "FAIL")):
+        board = line.inspect(f"{DAY}T08:01+00:00", verdict, serial=serial)
+        line.review(board, final="good", is_hasty=serial == "Q")
+    found = import_results(
+        either.engine, read_rows("serial,result\nP,fail\nE,fail\nE2,fail\nQ,fail\nG,fail"), ANYONE
+    )
+    assert {one.serial for one in found.escapes} == {"P", "E", "E2", "Q", "G"}, "people let all of them pass"
+    escapes = make_stats(either.engine, SPAN, "day").escapes
+    assert (escapes.by_test, escapes.boards.count, escapes.boards.of) == (2, 2, 2.0), "P and G"
+    assert passed in {one.inspection for one in found.escapes}
+
+
+def test_figures_are_of_one_moment(either: Store) -> None:
+    """Both boards are reviewed and fail test while the figures are being read."""
+    line = Line(either)
+    boards = [line.inspect(f"{DAY}T08:0{n}+00:00", "FAIL", serial=f"F{n}") for n in range(2)]
+    line.inspect(f"{DAY}T08:05+00:00", "PASS", serial="P")
+    waiting = [True]
+
+    def meanwhile(*seen: Any) -> None:
+        if "FROM test_results" in seen[2] and waiting:
+            waiting.clear()
+            for board in boards:
+                line.review(board, final="good")
+            import_results(either.engine, read_rows("serial,result\nF0,fail\nF1,fail"), ANYONE)
+
+    sa.event.listen(either.engine, "before_cursor_execute", meanwhile)
+    escapes = make_stats(either.engine, SPAN, "day").escapes
+    assert not waiting
+    assert (escapes.boards.count, escapes.boards.of) == (0, 1.0)
+    later = make_stats(either.engine, SPAN, "day").escapes
+    assert (later.boards.count, later.boards.of) == (2, 3.0)
+
+
 def test_classes_and_recipes_come_in_the_order_of_their_calls(filled: Store) -> None:
     stats = make_stats(filled.engine, SPAN, "hour")
     table = {line.name: line for line in stats.by_label}
