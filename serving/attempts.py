@@ -51,7 +51,7 @@ def check_sender(session: Session, inspection: str, *, image_sha256: str, serial
 
 
 def first_sender(session: Session, image_sha256: str, *, besides: str = "") -> Sender | None:
-    """Whose these picture bytes are: the first inspection, besides one, that has them and a serial, or None."""
+    """The first inspection, besides one, that has these picture bytes and a serial; or None."""
     found = session.execute(
         select(InspectionRow.id, InspectionRow.serial, InspectionRow.actor)
         .where(InspectionRow.image_sha256 == image_sha256, InspectionRow.serial.is_not(None))
