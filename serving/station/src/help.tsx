@@ -12,7 +12,7 @@ export function KeysHelp() {
   const listed = useSignal<Action[] | null>(null);
   useLayoutEffect(
     () => nameKeys([{ key: "?", words: t("help.title"), run: () => (listed.value = [...reachable()]) }]),
-    [],
+    [t("help.title")],
   );
   if (!listed.value) return null;
   const keysOf = Map.groupBy(listed.value, ({ words }) => words);

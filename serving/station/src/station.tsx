@@ -12,6 +12,7 @@ import { may, session, whoAmI, whoIsHere } from "./session";
 import { Shell } from "./shell";
 import "./theme.css";
 import "./shell.css";
+import "./print.css"; // after the rules that it takes back
 
 function Station() {
   const here = session.value;

@@ -113,9 +113,13 @@ def test_the_chosen_colours_stay(open_page: Any, server: Any) -> None:
     assert page.evaluate(ground) == dark
 
 
-@pytest.mark.parametrize("route", ["queue", "inspect", "recipes", "figures", "lot"])
-def test_nothing_is_cut_off_on_a_small_screen(page: Page, station: Any, route: str) -> None:
-    station(route)
+@pytest.mark.parametrize(
+    "route", ["queue", "inspect", "recipes", "recipes/{recipe}?tab=settings", "figures", "lot"]
+)
+def test_nothing_is_cut_off_on_a_small_screen(
+    page: Page, station: Any, stored: dict[str, str], route: str
+) -> None:
+    station(route.format(**stored))
     expect(page.get_by_text("Loading\u2026")).to_have_count(0, timeout=30_000)
     wider = page.evaluate("(({scrollWidth, clientWidth}) => scrollWidth - clientWidth)(content)")
     assert wider <= 0

@@ -108,7 +108,7 @@ def test_the_figures_are_those_of_the_boards(station: Any, line: Line) -> None:
     expect(tile(page, "First-pass yield")).to_contain_text("of 3 boards at their first attempt")
     false_calls = len(line.reports[0]["defects"]) + len(line.reports[1]["defects"]) - 1
     expect(tile(page, "False calls").locator(".value")).to_have_text(f"{false_calls:,}")
-    expect(tile(page, "False calls")).to_contain_text("333,333 ppm of boards: 1 of 3 failed in vain")
+    expect(tile(page, "False calls")).to_contain_text("333,333 ppm of boards: 1 of 3 failed though good")
 
     by_class = page.get_by_role("table", name="By class")
     counts = [
@@ -174,7 +174,7 @@ def test_a_lot_is_reported_for_paper(station: Any, line: Line) -> None:
     expect(rows).to_have_count(3)
     expect(rows.nth(0)).to_contain_text("good")
     expect(rows.nth(1)).to_contain_text("rework")
-    expect(rows.nth(2)).to_contain_text("open")
+    expect(rows.nth(2)).to_contain_text("not reviewed")
     expect(report).to_contain_text("1 good, 1 bad")
     crop = report.locator(".defects img")
     expect(crop).to_have_count(1)

@@ -96,6 +96,7 @@ def test_boards_are_opened_by_keyboard_and_the_order_goes_along(
     expect(page.locator(".rows li")).to_have_count(4)
     for key in ("j", "ArrowDown", "j", "k", "Enter"):
         page.keyboard.press(key)
+        page.wait_for_timeout(60)  # the pace of a person: two letters and Enter at once are a scan
     expect(page).to_have_url(re.compile(reports[2]["id"]))
     expect(page.locator(".panel h2")).to_have_text("K-2")
     page.keyboard.press("n")
@@ -104,6 +105,19 @@ def test_boards_are_opened_by_keyboard_and_the_order_goes_along(
     expect(page.locator(".rows a[aria-current]")).to_contain_text("K-2")
     page.keyboard.press("n")
     expect(page.locator(".panel h2")).to_have_text("K-3")
+
+
+def test_the_way_on_from_the_done_boards_leads_to_an_open_one(
+    station: Station, server: Any, since: str
+) -> None:
+    waiting = post_blank(server.client, "D-1")
+    done = post_blank(server.client, "D-2")
+    said = {"expects": 0, "calls": [], "missed": [], "checked": True}
+    assert server.client.post(f"/v1/inspections/{done['id']}/verifications", json=said).status_code == 200
+    page = station(f"queue?state=done&since={since}")
+    expect(page.locator(".rows strong")).to_have_text(["D-2"])
+    page.keyboard.press("n")
+    expect(page).to_have_url(re.compile(f"#/board/{waiting['id']}$"))
 
 
 def test_keys_are_listed_by_a_question_mark(station: Station) -> None:

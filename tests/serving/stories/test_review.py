@@ -86,7 +86,7 @@ def test_what_is_open_is_asked_before_the_board_is_left(open_page: OpenPage, ser
     page.keyboard.press("f")
     page.keyboard.press("Enter")
     dialog = page.get_by_role("dialog")
-    expect(dialog.get_by_role("heading")).to_contain_text("no word yet")
+    expect(dialog.get_by_role("heading")).to_contain_text("not judged yet")
     page.keyboard.press("r")
     expect(dialog.get_by_role("heading")).to_have_text("What happens to this board?")
     page.keyboard.press("2")

@@ -73,7 +73,7 @@ const HINTS: Partial<Record<Overlay, string>> = { defect_map: "m", attention_4: 
 function Group(props: { name: string; hint?: string; isLast?: boolean; children: ComponentChildren }) {
   return (
     <div class={props.isLast ? "group last" : "group"} role="group" aria-label={props.name}>
-      {props.hint && <kbd aria-hidden="true">{props.hint}</kbd>}
+      {props.hint && <kbd aria-hidden="true">{props.hint.toUpperCase()}</kbd>}
       {props.children}
     </div>
   );
@@ -100,7 +100,7 @@ function Choice(props: {
       }}
     >
       {props.children}
-      {props.hint && <kbd aria-hidden="true">{props.hint}</kbd>}
+      {props.hint && <kbd aria-hidden="true">{props.hint.toUpperCase()}</kbd>}
     </button>
   );
 }

@@ -1,13 +1,21 @@
 // What the model did not call, as people drew it.
 
+import { useEffect, useRef } from "preact/hooks";
 import type { Missed } from "../types";
 import { number, t } from "../words";
 import { removeMissed, review } from "./review";
 
 export function MissedList() {
   const missed = review.value?.missed ?? [];
+  const list = useRef<HTMLElement>(null);
+  const before = useRef(missed.length);
+  useEffect(() => {
+    // What was just drawn is seen to be listed, below however many calls.
+    if (missed.length > before.current) list.current?.scrollIntoView({ block: "end" });
+    before.current = missed.length;
+  }, [missed.length]);
   return (
-    <section class="missed" aria-label={t("review.missed")}>
+    <section ref={list} class="missed" aria-label={t("review.missed")}>
       <div class="row">
         <h3>{t("review.missed")}</h3>
         <small>{missed.length ? number(missed.length) : t("review.missed.none")}</small>

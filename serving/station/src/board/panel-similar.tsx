@@ -22,6 +22,7 @@ interface SimilarCall {
 
 /** One does not wait for it while one goes through the calls quickly. */
 const PAUSE_MS = 250;
+const MOST = 8;
 
 export function Similar() {
   const found = useSignal<SimilarCall[] | null>(null);
@@ -31,7 +32,7 @@ export function Similar() {
     if (!inspection || !defect) return;
     const stop = new AbortController();
     const timer = setTimeout(() => {
-      request<{ calls: SimilarCall[] }>(`/v1/inspections/${inspection}/defects/${defect}/similar?limit=8`, {
+      request<{ calls: SimilarCall[] }>(`/v1/inspections/${inspection}/defects/${defect}/similar?limit=${MOST}`, {
         signal: stop.signal,
       }).then(
         ({ calls }) => (found.value = calls),
@@ -54,6 +55,7 @@ export function Similar() {
         <small>{summary(found.value, words)}</small>
       </div>
       <ul>
+        {found.value === null && Array.from({ length: MOST }, (_, place) => <li key={place} class="awaited" />)}
         {(found.value ?? []).map((one) => (
           <li key={`${one.inspection}/${one.defect}`}>
             <a href={link("board", one.inspection, { defect: String(one.defect) })} title={describe(one)}>

@@ -37,7 +37,7 @@ function BlinkName() {
         {isBlinkPaused.value ? "\u25b6" : "\u275a\u275a"}
       </span>
       <span aria-hidden="true">{t(showsReference.value ? "board.name.reference" : "board.name.image")}</span>
-      <kbd aria-hidden="true">b</kbd>
+      <kbd aria-hidden="true">B</kbd>
     </button>
   );
 }

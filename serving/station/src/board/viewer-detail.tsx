@@ -41,7 +41,7 @@ function PointDetail({ x, y }: { x: number; y: number }) {
         <h2>{t("board.point")}</h2>
         <p class="muted">{t("board.point.at", { x: number(x), y: number(y) })}</p>
         <button type="button" class="link" onClick={() => (point.value = null)}>
-          {t("board.point.close")} <kbd aria-hidden="true">esc</kbd>
+          {t("board.point.close")} <kbd aria-hidden="true">{t("key.Escape")}</kbd>
         </button>
       </div>
       <LookedAt box={[x, y, x, y]} />

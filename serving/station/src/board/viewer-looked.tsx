@@ -20,7 +20,7 @@ export function LookedAt({ box }: { box: Box }) {
     return (
       <button type="button" class="ask" onClick={() => (isLookedAt.value = true)}>
         <span>{t("board.looked.ask")}</span>
-        <kbd aria-hidden="true">a</kbd>
+        <kbd aria-hidden="true">A</kbd>
       </button>
     );
   }

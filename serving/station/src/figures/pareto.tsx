@@ -82,7 +82,10 @@ function Line({ line, most, nameless }: { line: ParetoLine; most: number; namele
           ))}
         </span>
       </td>
-      <td class="count">{number(line.calls)}</td>
+      <td class="count">
+        {number(line.calls)}
+        {missed > 0 && ` + ${number(missed)}`}
+      </td>
       <td class="count muted">{percent(line.cumulative, 0)}</td>
     </tr>
   );

@@ -85,6 +85,7 @@ function Summary() {
             {t("inspect.summary.verdicts", { pass: count("PASS"), fail: count("FAIL"), error: count("ERROR") })}
           </span>
         )}
+        {done.value.length > 0 && !isBusy.value && may("operator") && <a href={link("queue")}>{t("inspect.toqueue")}</a>}
         {refused > 0 && <span class="refused">{t("inspect.summary.failed", { n: refused })}</span>}
       </p>
     </div>
@@ -104,7 +105,7 @@ function Line({ row }: { row: Row }) {
           <span class="file" title={name}>
             {name}
           </span>
-          {row.state === "waiting" && (
+          {row.state === "waiting" && !recipeHasReferences.value && (
             <button
               type="button"
               class="link small"

@@ -5,7 +5,7 @@ import { address } from "../api";
 import { days, minute, NONE, percent } from "../figures/format";
 import { link } from "../route";
 import { actor } from "../session";
-import { DISPOSITIONS } from "../types";
+import { DISPOSITIONS, type QueueItem } from "../types";
 import { number, t, time } from "../words";
 import { around } from "./crop";
 import { MOST_BOARDS, type Lot, type LotBoard, type LotDefect, type LotFilter } from "./gather";
@@ -148,11 +148,11 @@ function Boards({ boards }: { boards: LotBoard[] }) {
 
 function Row({ board }: { board: LotBoard }) {
   const { item, review } = board;
-  const who = distinct(review?.history.map((entry) => entry.actor) ?? []);
+  const who = distinct(review?.history.map((entry) => entry.actor || t("review.somebody")) ?? []);
   return (
     <tr>
       <th scope="row">
-        <a href={link("board", item.id)}>{item.serial ?? item.id.slice(0, 8)}</a>
+        <a href={link("board", item.id)}>{nameOf(item)}</a>
       </th>
       <td>{minute(item.created)}</td>
       <td>{item.attempt ?? NONE}</td>
@@ -178,12 +178,12 @@ function Defects({ defects }: { defects: LotDefect[] }) {
             <figure>
               <img
                 src={cropOf(defect)}
-                alt={t("lot.crop", { label: defect.label, serial: defect.board.serial ?? defect.board.id })}
+                alt={t("lot.crop", { label: defect.label, serial: nameOf(defect.board) })}
               />
               <figcaption>
                 <b>{defect.label}</b>
                 {defect.isMissed && <span class="failed">{t("figures.part.missed")}</span>}
-                <span>{defect.board.serial ?? defect.board.id.slice(0, 8)}</span>
+                <span>{nameOf(defect.board)}</span>
               </figcaption>
             </figure>
           </li>
@@ -192,6 +192,11 @@ function Defects({ defects }: { defects: LotDefect[] }) {
       {defects.length > MOST_CROPS && <p>{t("figures.more", { n: number(defects.length - MOST_CROPS) })}</p>}
     </section>
   );
+}
+
+/** As the queue calls a board without a serial. */
+function nameOf({ serial, id }: QueueItem): string {
+  return serial ?? t("queue.noserial", { id: id.slice(-6) });
 }
 
 function cropOf({ board, box, image }: LotDefect): string {

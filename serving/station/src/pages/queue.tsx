@@ -9,7 +9,7 @@ import { t } from "../words";
 import { NothingHere } from "../queue/empty";
 import { Facets } from "../queue/facets";
 import { NOTHING, ORDERS, queueAddress, readFilter, writeFilter, type Filter } from "../queue/filter";
-import { arrived, chosen, failure, filter, isAtRest, items, load, showArrived, state, tidy } from "../queue/list";
+import { arrived, chosen, counts, failure, filter, isAtRest, items, load, showArrived, state, tidy } from "../queue/list";
 import { goNext } from "../queue/next";
 import { moveChoice, openChosen, Rows } from "../queue/rows";
 import "../queue/queue.css";
@@ -73,7 +73,7 @@ export function Queue() {
           <p class={isLive.value ? "live on" : "live"} role="status">
             {t(isLive.value ? "queue.live" : "queue.notlive")}
           </p>
-          <button type="button" class="primary next" disabled={!items.value.length} onClick={() => void goNext("")}>
+          <button type="button" class="primary next" disabled={!counts.value?.open} onClick={() => void goNext("")}>
             {t("queue.start")} <kbd>N</kbd>
           </button>
         </header>

@@ -4,13 +4,15 @@ import { notify, notifyError } from "../notices";
 import { go } from "../route";
 import type { QueueItem } from "../types";
 import { t } from "../words";
-import { writeFilter } from "./filter";
+import { isNarrowed, writeFilter } from "./filter";
 import { failure, filter, hasMore, items, load, markDone, more, state } from "./list";
 import { prefetch } from "./prefetch";
 
 /** The next open board behind this one, else the first open one of all; null: none is open. */
 export async function nextOpen(id: string): Promise<QueueItem | null> {
-  if (state.value !== "here") await load(filter.value);
+  // A list of what is done has no open board; the way on leads through the open ones of the same filter.
+  const isElsewhere = filter.value.state === "done";
+  if (state.value !== "here" || isElsewhere) await load(isElsewhere ? { ...filter.value, state: "open" } : filter.value);
   if (state.value === "failed") throw failure.value;
   const at = items.value.findIndex((item) => item.id === id);
   let from = at + 1;
@@ -32,7 +34,8 @@ export async function goNext(id: string): Promise<void> {
   try {
     const found = await nextOpen(id);
     if (found) return go("board", found.id);
-    notify(t("queue.clear"));
+    // The queue says so itself where nothing hides its boards.
+    if (filter.value.state !== "open" || isNarrowed(filter.value)) notify(t("queue.clear"));
     go("queue", "", writeFilter(filter.value));
   } catch (error) {
     notifyError(error);

@@ -82,8 +82,7 @@ function Row({ item, by }: { item: QueueItem; by: Order }) {
               {label}
             </span>
           ))}
-          {item.labels.length > 4 && <small>+{item.labels.length - 4}</small>}
-          <small>{calls(item)}</small>
+          <small>{[item.labels.length > 4 && `+${item.labels.length - 4}`, calls(item)].filter(Boolean).join(" \u00b7 ")}</small>
         </span>
         <span class={`score ${item.verdict}`} title={t(words, { value: number(value, 2) })}>
           <span class="track">

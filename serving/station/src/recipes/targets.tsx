@@ -58,7 +58,7 @@ function Seen({ chosen, choose }: { chosen: string; choose: (label: string) => v
         ))}
       </div>
       {one && <ClassCard key={one.label} one={one} />}
-      <small>{found.words}</small>
+      <small>{t("recipes.preview.words")}</small>
     </>
   );
 }

@@ -69,7 +69,7 @@ const general = part(
     "recipes.revision": "Revision {n}",
     "recipes.revisions": "Revisions, newest first",
     "recipes.revisions.first": "The first one.",
-    "recipes.revisions.changes": "{n} changes",
+    "recipes.revisions.changes": "changes: {n}",
     "recipes.revisions.against": "Compared with",
     "recipes.revisions.before": "the one before",
     "recipes.revisions.back": "Go back to revision {n}",

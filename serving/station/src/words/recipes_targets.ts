@@ -30,6 +30,8 @@ export const recipesTargets = part(
     "recipes.preview": "What reviewed boards say",
     "recipes.preview.boards": "{n} boards with a finished review, {audited} of them passed and drawn for audit; model {model}.",
     "recipes.preview.counts": "{real} real, {false} false",
+    "recipes.preview.words":
+      "Counted on reviewed boards. Of boards that passed, only those drawn for audit were looked at, so that defects that were never called are undercounted. The bound holds for boards such as these; inspect-vit calibrate gives the one for all boards.",
     "recipes.preview.none": "No reviewed board has a call of class {label} yet.",
     "recipes.curve.misses": "Missed defects",
     "recipes.curve.false_calls": "False calls",
@@ -95,7 +97,9 @@ export const recipesTargets = part(
     "recipes.preview": "复判结果所示",
     "recipes.preview.boards": "{n} 块板已完成复判，其中 {audited} 块为抽检的 PASS 板；模型 {model}。",
     "recipes.preview.counts": "真实 {real}，误报 {false}",
-    "recipes.preview.none": "还没有复判过类别为 {label} 的报警。",
+    "recipes.preview.words":
+      "按已复判的板子统计。合格板只看过抽检到的，因此从未报出的缺陷会少计。该上限适用于这样的板子；全部板子的上限由 inspect-vit calibrate 给出。",
+    "recipes.preview.none": "还没有复判过类别为 {label} 的报点。",
     "recipes.curve.misses": "漏检缺陷",
     "recipes.curve.false_calls": "误报",
     "recipes.curve.threshold": "阈值",
@@ -106,7 +110,7 @@ export const recipesTargets = part(
     "recipes.curve.percent": "{n} %",
     "recipes.curve.guarantee": "按建议值，含 {label} 缺陷的板中出现漏检的不超过 {bound} %：置信度 95 %，依据 {n} 块此类板。",
     "recipes.curve.unknown": "复判过的板中没有确认的 {label} 缺陷：无法判断漏检。",
-    "recipes.curve.only": "移动滑块不会改变任何设定：阈值由校准给出。低于现行阈值的报警不会列出，情况未知。",
+    "recipes.curve.only": "移动滑块不会改变任何设定：阈值由校准给出。低于现行阈值的报点不会列出，情况未知。",
     "recipes.challenge.boards": "点检板",
     "recipes.challenge.help": "带有已知缺陷的板，开班时过线检测。若未全部报出，配方即被锁定。",
     "recipes.challenge.board": "该板",
