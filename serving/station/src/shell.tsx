@@ -7,7 +7,6 @@ import { chooseTheme, theme, type Theme } from "./theme";
 import { chooseLanguage, language, LANGUAGES, t, type Language } from "./words";
 import { Notices } from "./notices";
 import { Unsent } from "./unsent";
-import "./print.css";
 
 const PAGES = {
   queue: lazyPage(() => import("./pages/queue").then((page) => page.Queue)),

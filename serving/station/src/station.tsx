@@ -12,6 +12,8 @@ import { may, session, whoAmI, whoIsHere } from "./session";
 import { Shell } from "./shell";
 import "./theme.css";
 import "./shell.css";
+// Last, so that paper has the last word.
+import "./print.css";
 
 function Station() {
   const here = session.value;
