@@ -17,8 +17,7 @@ export async function call(url: string, options?: RequestInit): Promise<Response
   try {
     response = await fetch(url, options);
   } catch (error) {
-    if (error instanceof DOMException && error.name === "AbortError") throw error;
-    throw new ApiError(0, "unreachable", t("api.unreachable"), t("api.unreachable.hint"));
+    throw unanswered(error);
   }
   if (response.ok) return response;
   const body = (await response.json().catch(() => null)) as { error?: Record<string, string> } | null;
@@ -28,7 +27,17 @@ export async function call(url: string, options?: RequestInit): Promise<Response
 }
 
 export async function request<T>(url: string, options?: RequestInit): Promise<T> {
-  return (await (await call(url, options)).json()) as T;
+  const response = await call(url, options);
+  try {
+    return (await response.json()) as T;
+  } catch (error) {
+    throw unanswered(error); // the line was cut in the middle of the answer
+  }
+}
+
+function unanswered(error: unknown): unknown {
+  if (error instanceof DOMException && error.name === "AbortError") return error;
+  return new ApiError(0, "unreachable", t("api.unreachable"), t("api.unreachable.hint"));
 }
 
 export async function send<T>(method: "POST" | "PUT", url: string, body: unknown): Promise<T> {

@@ -1,9 +1,10 @@
 // "?" lists what the keys do at this moment.
 
 import { useSignal } from "@preact/signals";
-import { useLayoutEffect } from "preact/hooks";
+import { useEffect, useLayoutEffect } from "preact/hooks";
 import { Dialog } from "./dialog";
 import { nameKeys, reachable, type Action } from "./keys";
+import { place } from "./route";
 import { t, type Key } from "./words";
 
 const NAMED = [" ", "Enter", "Escape", "ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "Home"];
@@ -14,6 +15,10 @@ export function KeysHelp() {
     () => nameKeys([{ key: "?", words: t("help.title"), run: () => (listed.value = [...reachable()]) }]),
     [t("help.title")],
   );
+  // A scan opens its board from here, too.
+  useEffect(() => {
+    listed.value = null;
+  }, [place.value]);
   if (!listed.value) return null;
   const keysOf = Map.groupBy(listed.value, ({ words }) => words);
   return (

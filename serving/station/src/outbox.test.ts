@@ -124,6 +124,38 @@ test("a board in conflict does not hold up the others", async () => {
   expect(outbox.entries.value.map(({ inspection }) => inspection)).toEqual(["b1"]);
 });
 
+test("a board at which the server fails does not hold up the others, and is tried again", async () => {
+  const post = service.post.bind(service);
+  const fails = new ApiError(500, "internal", "it failed", "");
+  const spy = vi.spyOn(service, "post");
+  spy.mockImplementation((id, ...rest) => (id === "b1" ? Promise.reject(fails) : post(id, ...rest)));
+  outbox.keep("b1", "F1", 0, says("real"));
+  outbox.keep("b2", "F2", 0, says("false_call"));
+  await vi.advanceTimersByTimeAsync(1500);
+  expect(outbox.entries.value.map(({ inspection }) => inspection)).toEqual(["b1"]);
+  expect([outbox.isHeldUp.value, outbox.isOffline.value]).toEqual([true, false]);
+  spy.mockRestore();
+  service.review = { ...EMPTY };
+  await vi.advanceTimersByTimeAsync(5000);
+  expect(service.review.calls).toEqual(says("real").verification.calls);
+  expect([outbox.entries.value, outbox.isHeldUp.value]).toEqual([[], false]);
+});
+
+test("words on a board that is gone when its conflict is looked into are refused, not sent for ever", async () => {
+  service.review = { ...EMPTY, revision: 1 };
+  outbox = openOutbox({
+    store,
+    actor: () => "ann",
+    read: () => Promise.reject(new ApiError(404, "not_found", "there is no inspection b1", "")),
+    post: (...call) => service.post(...call),
+    now: Date.now,
+  });
+  outbox.keep("b1", "F1", 0, says("real"));
+  outbox.keep("b2", "F2", 1, says("real"));
+  await vi.advanceTimersByTimeAsync(3000);
+  expect(outbox.entries.value.map(({ refused }) => refused)).toEqual(["there is no inspection b1"]);
+});
+
 test("a change while a document is under way is sent after it", async () => {
   let answer = () => {};
   const wait = new Promise<void>((resolve) => (answer = resolve));

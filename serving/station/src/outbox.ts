@@ -132,15 +132,26 @@ export function openOutbox({ store, actor, read, post, now }: World) {
   async function pump(): Promise<void> {
     if (isSending) return;
     isSending = true;
+    /** Boards whose words the server failed at: the others' do not wait for them. */
+    const passed = new Map<string, ApiError>();
     try {
       refresh();
+      const isDue = (entry: Entry) =>
+        !isStopped(entry) && !passed.has(entry.inspection) && now() - entry.changed >= DEBOUNCE_MS;
       let next: Entry | undefined;
-      while ((next = entries.value.find((entry) => !isStopped(entry) && now() - entry.changed >= DEBOUNCE_MS))) {
+      while ((next = entries.value.find(isDue))) {
         underWay = next.inspection;
-        await send(next);
-        failures = 0;
-        isOffline.value = isHeldUp.value = false;
+        try {
+          await send(next);
+        } catch (error) {
+          if (!(error instanceof ApiError) || isForAll(error.status)) throw error;
+          passed.set(next.inspection, error);
+        }
       }
+      const [failed] = passed.values();
+      if (failed) throw failed;
+      failures = 0;
+      isOffline.value = isHeldUp.value = false;
       const rest = entries.value.filter((entry) => !isStopped(entry));
       if (rest.length) plan(Math.max(20, Math.min(...rest.map((entry) => entry.changed)) + DEBOUNCE_MS - now()));
     } catch (error) {
@@ -169,9 +180,9 @@ export function openOutbox({ store, actor, read, post, now }: World) {
       if (!(error instanceof ApiError)) throw error;
       const known = find(entry.inspection);
       if (error.status === 409) {
-        await meet(entry.inspection, await read(entry.inspection));
+        await meet(entry.inspection);
       } else if (known && isFinal(error.status)) {
-        write({ ...known, refused: [error.message, error.hint].filter(Boolean).join(" ") });
+        write({ ...known, refused: reason(error) });
       } else {
         if (known) write({ ...known, tried: [...new Set([...known.tried, text])] });
         throw error;
@@ -190,10 +201,15 @@ export function openOutbox({ store, actor, read, post, now }: World) {
     for (const tell of listeners) tell(answer);
   }
 
-  /** The server's review is another than the one we knew. */
-  async function meet(inspection: string, theirs: Review): Promise<void> {
+  /** The server's review is another than the one we knew, or the board is gone. */
+  async function meet(inspection: string): Promise<void> {
+    const theirs = await read(inspection).catch((error: unknown) => {
+      if (error instanceof ApiError && isFinal(error.status)) return error;
+      throw error;
+    });
     const known = find(inspection);
     if (!known) return;
+    if (theirs instanceof ApiError) return write({ ...known, refused: reason(theirs) });
     const texts = [verificationOf(theirs), fateOf(theirs)];
     const isOurs = theirs.revision === known.expects + 1 && known.tried.some((text) => texts.includes(text));
     if (isOurs) write({ ...known, expects: theirs.revision, tried: [] });
@@ -232,6 +248,15 @@ function isStopped(entry: Entry): boolean {
 /** Whether sending the same again cannot help. */
 function isFinal(status: number): boolean {
   return status >= 400 && status < 500 && ![401, 408, 429].includes(status);
+}
+
+/** Whether every other document would fail alike: no line, no session, a busy server. */
+function isForAll(status: number): boolean {
+  return [0, 401, 429, 503].includes(status);
+}
+
+function reason({ message, hint }: ApiError): string {
+  return [message, hint].filter(Boolean).join(" ");
 }
 
 function parse(text: string | null): Entry | null {

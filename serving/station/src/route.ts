@@ -20,8 +20,17 @@ export interface Place {
 export const place = computed<Place>(() => {
   const [path = "", query = ""] = hash.value.replace(/^#\/?/, "").split("?");
   const [page = "", subject = ""] = path.split("/");
-  return { page: page || "queue", subject: decodeURIComponent(subject), query: new URLSearchParams(query) };
+  return { page: page || "queue", subject: decoded(subject), query: new URLSearchParams(query) };
 });
+
+/** An address typed by hand may be no encoding at all: what it names is then unknown, in words. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
 
 export function go(page: string, subject = "", query: Record<string, string> = {}): void {
   location.hash = link(page, subject, query);

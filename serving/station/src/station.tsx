@@ -12,7 +12,8 @@ import { may, session, whoAmI, whoIsHere } from "./session";
 import { Shell } from "./shell";
 import "./theme.css";
 import "./shell.css";
-import "./print.css"; // after the rules that it takes back
+// Last, so that paper has the last word.
+import "./print.css";
 
 function Station() {
   const here = session.value;

@@ -37,10 +37,10 @@ def post_failed(client: httpx.Client, serial: str, *, min_score: float = 0.5, **
     return _report(client.post("/v1/inspect", files=files, data=data, **more), "FAIL")
 
 
-def post_blank(client: httpx.Client, serial: str) -> Any:
+def post_blank(client: httpx.Client, serial: str, **more: Any) -> Any:
     """An ERROR board, which lists no calls; its report."""
     files = {"image": _blank() + f"{serial}{next(_numbers)}".encode()}
-    return _report(client.post("/v1/inspect", files=files, data={"serial": serial}), "ERROR")
+    return _report(client.post("/v1/inspect", files=files, data={"serial": serial}, **more), "ERROR")
 
 
 def score_of_few_calls(client: httpx.Client, serial: str, **more: Any) -> float:

@@ -6,6 +6,8 @@ from typing import Any
 
 from playwright.sync_api import Page, expect
 
+from tests.serving.stories.posting import post_blank
+
 
 def log_in(page: Page, key: str) -> None:
     page.get_by_label("Key").fill(key)
@@ -60,11 +62,25 @@ def test_a_session_that_ends_in_the_middle_of_work_loses_none_of_it(open_page: A
     assert page.evaluate("window.isTheSamePage") is True
 
 
+def test_a_page_that_was_refused_is_there_after_the_login(open_page: Any, guarded: Any) -> None:
+    line = {"headers": {"x-api-key": guarded.keys["line"]}}
+    board = post_blank(guarded.server.client, "L-again", **line)["id"]
+    page = open_page(guarded.server, "inspect", key=guarded.keys["operator"])
+    page.context.clear_cookies()
+    page.evaluate(f"location.hash = '#/board/{board}'")
+    login = page.get_by_role("dialog")
+    expect(login).to_be_visible(timeout=30_000)
+    log_in(page, guarded.keys["operator"])
+    expect(login).to_be_hidden(timeout=30_000)
+    expect(page.locator(".panel h2")).to_have_text("L-again", timeout=30_000)
+    expect(page.locator(".panel .foot")).to_be_visible(timeout=30_000)
+
+
 def test_nothing_of_ones_work_is_left_for_the_next(open_page: Any, guarded: Any) -> None:
     page = open_page(guarded.server, "recipes", key=guarded.keys["engineer"])
     page.evaluate("window.isTheSamePage = true")
     page.context.clear_cookies()
-    page.get_by_role("link", name="Figures").click()
+    page.evaluate("location.hash = '#/figures'")  # by hand: the login may be in front already
     login = page.get_by_role("dialog")
     expect(login).to_be_visible(timeout=30_000)
     log_in(page, guarded.keys["operator"])

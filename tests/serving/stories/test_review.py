@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections.abc import Callable
@@ -149,6 +150,73 @@ def test_work_outlives_a_network_loss_and_a_reload(open_page: OpenPage, server: 
     page.context.unroute(VERIFICATIONS)
     eventually(lambda: words(review_of(server.client, report["id"])) == ["false_call", "process_indicator"])
     expect(page.locator(".unsent")).to_be_empty()
+
+
+def test_an_answer_that_is_cut_in_the_middle_is_asked_for_again(open_page: OpenPage, server: Any) -> None:
+    report = post_failed(server.client, "R-cut", min_score=score_of_few_calls(server.client, "R-few"))
+    page = open_page(server, f"board/{report['id']}")
+    ready(page, "R-cut")
+    half = {"status": 200, "content_type": "application/json", "body": '{"inspection": "01'}
+    page.context.route(VERIFICATIONS, lambda route: route.fulfill(**half), times=1)
+    page.keyboard.press("f")
+    expect(page.locator(".unsent")).to_contain_text("Reviews not sent yet: 1")
+    eventually(lambda: words(review_of(server.client, report["id"])) == ["false_call"])
+    board = re.compile(f"/v1/inspections/{report['id']}$")
+    page.context.route(board, lambda route: route.fulfill(**half), times=1)
+    page.reload()
+    expect(page.get_by_role("alert")).to_contain_text("The server does not answer")
+    page.get_by_role("button", name="Try again").click()
+    ready(page, "R-cut")
+
+
+def test_undo_goes_back_over_a_reload_and_never_through_anothers_words(
+    open_page: OpenPage, server: Any
+) -> None:
+    report = post_failed(server.client, "R-undo", min_score=score_of_few_calls(server.client, "R-few"))
+
+    def said() -> list[str]:
+        return words(review_of(server.client, report["id"]))
+
+    page = open_page(server, f"board/{report['id']}")
+    ready(page, "R-undo")
+    page.keyboard.press("f")
+    eventually(lambda: said() == ["false_call"])
+    expect(page.locator(".foot .history summary")).to_contain_text("Saved")
+    page.reload()
+    ready(page, "R-undo")
+    page.keyboard.press("u")
+    eventually(lambda: said() == [])
+    page.keyboard.press("r")
+    eventually(lambda: said() == ["real"])
+
+    (mine,) = review_of(server.client, report["id"])["calls"]
+    other = next(defect for defect in report["defects"] if defect["id"] != mine["defect"])
+    both = [mine, {"defect": other["id"], "word": "real", "label": other["label"]}]
+    body = {"expects": 3, "calls": both, "missed": [], "checked": False}
+    answer = server.client.post(f"/v1/inspections/{report['id']}/verifications", json=body)
+    assert answer.status_code == 200, answer.text
+    expect(page.locator(".callrow.said")).to_have_count(2)
+    page.keyboard.press("u")
+    expect(page.get_by_text("There is nothing to undo on this board.")).to_be_visible()
+    assert said() == ["real", "real"]
+
+
+def test_words_on_a_board_that_is_gone_can_be_let_go(open_page: OpenPage, server: Any) -> None:
+    gone = "0" * 32
+    entry = {"inspection": gone, "name": "R-gone", "expects": 0, "fate": None, "since": 0, "changed": 0}
+    entry |= {"tried": [], "theirs": None, "refused": ""}
+    entry |= {"verification": {"calls": [], "missed": [], "checked": True}}
+    page = open_page(server, "inspect")
+    page.evaluate(
+        "([name, text]) => localStorage.setItem(name, text)", [f"station.outbox//{gone}", json.dumps(entry)]
+    )
+    page.reload()
+    page.get_by_role("link", name="R-gone: not taken").click()
+    expect(page.get_by_role("heading", name="There is no such board.")).to_be_visible()
+    page.get_by_role("button", name="Discard it").click()
+    expect(page.locator(".unsent")).to_be_empty()
+    page.evaluate("location.hash = '#/board/%'")  # typed by hand: no encoding at all
+    expect(page.get_by_role("heading", name="There is no such board.")).to_be_visible()
 
 
 def test_the_second_of_two_operators_sees_both_versions_and_chooses(

@@ -122,6 +122,7 @@ def test_a_scan_leaves_no_trace_where_the_focus_is(page: Page, server: Any, repo
         page.get_by_role("button", name="Use as is").focus()
     scan(page, serial)
     expect(page).to_have_url(re.compile(board))
+    expect(page.get_by_role("dialog")).to_have_count(0)
     expect(language).to_have_value("en")
     time.sleep(1.5)
     review = review_of(server.client, report["id"])

@@ -20,6 +20,7 @@ export const isAsking = signal(false);
 
 export function judge(word: Word): void {
   const chosen = call.value;
+  if (!review.value) return; // what was said before is not here yet
   if (!chosen) return chooseUnjudged();
   batch(() => {
     setWords([{ defect: chosen.id, word, label: wordOf(chosen.id)?.label ?? chosen.label }]);
@@ -63,7 +64,7 @@ export function step(by: number): void {
 /** Checked, and on to the next board; asks first where something is open. */
 export function finish(): void {
   const now = review.value;
-  if (!now || now.inspection !== report.value?.id) return;
+  if (!now) return;
   const isUndecided = now.final === "bad" && now.disposition === null;
   if (hasOpenCalls() || isUndecided) isAsking.value = true;
   else finishAnyway();

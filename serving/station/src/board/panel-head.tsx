@@ -19,7 +19,7 @@ export function Head({ report }: { report: Report }) {
     <header class="head">
       <div class="row">
         <span class={`verdict ${report.verdict}`}>{report.verdict}</span>
-        <h2>{report.serial ?? t("queue.noserial", { id: report.id.slice(-6) })}</h2>
+        <h2 title={report.serial ?? undefined}>{report.serial ?? t("queue.noserial", { id: report.id.slice(-6) })}</h2>
         {isAudit && <span class="chip audit">{t("queue.audit")}</span>}
         <time class="muted" dateTime={report.created} title={time(report.created)}>
           {age(report.created)}
@@ -53,6 +53,12 @@ export function Head({ report }: { report: Report }) {
           </dd>
           <dt>{t("review.picture")}</dt>
           <dd>{t("review.px", { width: number(report.image.width), height: number(report.image.height) })}</dd>
+          {report.serial && (
+            <>
+              <dt>{t("queue.serial")}</dt>
+              <dd>{report.serial}</dd>
+            </>
+          )}
           <dt>{t("review.time")}</dt>
           <dd>{time(report.created)}</dd>
         </dl>

@@ -1,6 +1,7 @@
 // Beside the board: what the service says of it, and what a person says of that.
 
 import { useEffect, useLayoutEffect } from "preact/hooks";
+import { useBack } from "../back";
 import { nameKeys } from "../keys";
 import { prepareNext } from "../queue/next";
 import { language, t } from "../words";
@@ -26,19 +27,19 @@ export function ReviewPanel() {
     isNaming.value = isAsking.value = false;
     putOff.value = null;
     if (!opened) return;
-    void openReview(opened.id).then(() => {
-      if (selected.value === null || opened.defects[0]?.id === selected.value) {
-        selected.value = unjudged.value[0] ?? opened.defects[0]?.id ?? null;
-      }
-    });
     fetchThresholds(opened.id, opened.defects.map(({ label }) => label));
     void prepareNext(opened.id);
   }, [id]);
+  const isHere = review.value !== null;
+  useEffect(() => {
+    const first = opened?.defects[0]?.id ?? null;
+    if (isHere && (selected.value === null || selected.value === first)) selected.value = unjudged.value[0] ?? first;
+  }, [id, isHere]);
+  useBack(() => openFailed.value && opened && void openReview(opened.id));
   useEffect(() => void loadClasses(), []);
   useLayoutEffect(() => nameKeys(reviewActions()), [language.value]);
 
   if (!opened) return <aside class="panel" aria-label={t("review.title")} aria-busy="true" />;
-  const isHere = review.value?.inspection === id;
   return (
     <aside class="panel" aria-label={t("review.title")}>
       <Head report={opened} />

@@ -14,6 +14,7 @@ import type { CallWord, Disposition, Missed, Review, Word } from "../types";
 import { t } from "../words";
 import { learnClass } from "./classes";
 import { report } from "./state";
+import { follow, meet, setSteps, stepsOf, type Document } from "./steps";
 
 /** The server's review of the open board, as last read. */
 const base = signal<Review | null>(null);
@@ -24,16 +25,19 @@ export const unsent = computed<Entry | null>(
   () => outbox.entries.value.find((entry) => entry.inspection === base.value?.inspection) ?? null,
 );
 
-/** The document as it stands here, with what is not sent yet; null while none is open. */
+/**
+ * The document as it stands here, with what is not sent yet. null while none is open, and until it is the one of the
+ * board that is shown: a key that comes early must not speak of the board before.
+ */
 export const review = computed<Review | null>(() => {
-  if (!base.value) return null;
+  const opened = report.value;
+  if (!opened || base.value?.inspection !== opened.id) return null;
   const merged = { ...base.value, ...unsent.value?.verification, ...unsent.value?.fate };
   const isBad = merged.missed.length > 0 || merged.calls.some(({ word }) => word === "real");
-  const opened = report.value?.id === merged.inspection ? report.value : null;
   const said = new Set(merged.calls.map(({ defect }) => defect));
-  const hasWords = opened ? opened.defects.every(({ id }) => said.has(id)) : merged.state === "done";
+  const hasWords = opened.defects.every(({ id }) => said.has(id));
   const isDone =
-    merged.checked && (hasWords || opened?.verdict === "ERROR") && (!isBad || merged.disposition !== null);
+    merged.checked && (hasWords || opened.verdict === "ERROR") && (!isBad || merged.disposition !== null);
   return { ...merged, state: isDone ? "done" : "open", final: isBad ? "bad" : isDone ? "good" : null };
 });
 
@@ -52,8 +56,10 @@ export async function openReview(inspection: string): Promise<void> {
   openFailed.value = null;
   wanted = inspection;
   try {
-    const found = await request<Review>(`/v1/inspections/${inspection}/review`);
+    const found = await request<Review>(`/v1/inspections/${encodeURIComponent(inspection)}/review`);
     if (wanted !== inspection) return;
+    if (base.value?.inspection === inspection && found.revision < base.value.revision) return; // asked before we spoke
+    if (!outbox.find(inspection)) meet(inspection, found.revision);
     base.value = found;
     for (const { label } of [...found.calls, ...found.missed]) learnClass(label);
   } catch (error) {
@@ -103,14 +109,10 @@ export function setChecked(checked: boolean): void {
   if (checked) outbox.flush(); // the board is left
 }
 
-type Document = Pick<Review, "calls" | "missed" | "checked" | "disposition" | "note">;
-const MOST_STEPS = 100;
-const steps = new Map<string, Document[]>();
-
 /** Take the last change on this board back, whatever it was; sent or not. */
 export function undo(): void {
   const now = review.value;
-  const known = steps.get(now?.inspection ?? "") ?? [];
+  const known = stepsOf(now?.inspection ?? "");
   const before = known.at(-1);
   if (!now || !before) return notify(t("review.undo.none"));
   change(now, before, known.slice(0, -1));
@@ -118,6 +120,7 @@ export function undo(): void {
 
 interface Change {
   inspection: string;
+  revision: number;
   before: Document;
   /** What undo led to. */
   stepsBefore: Document[];
@@ -132,8 +135,8 @@ export function snapshot(): () => void {
   return () => {
     const since = recent.toReversed();
     recent = [];
-    for (const { inspection, before, stepsBefore, isFirst } of since) {
-      steps.set(inspection, stepsBefore);
+    for (const { inspection, revision, before, stepsBefore, isFirst } of since) {
+      setSteps(inspection, revision, stepsBefore);
       if (review.value?.inspection === inspection) put(review.value, before);
       else if (isFirst) outbox.withdraw(inspection);
     }
@@ -146,14 +149,14 @@ function say(said: Partial<Document>): void {
   const before = documentOf(now);
   const after = { ...before, ...said };
   if (JSON.stringify(before) === JSON.stringify(after)) return;
-  change(now, after, [...(steps.get(now.inspection) ?? []), before].slice(-MOST_STEPS));
+  change(now, after, [...stepsOf(now.inspection), before]);
 }
 
 function change(now: Review, after: Document, stepsAfter: Document[]): void {
-  const { inspection } = now;
-  const stepsBefore = steps.get(inspection) ?? [];
-  recent.push({ inspection, before: documentOf(now), stepsBefore, isFirst: !unsent.value });
-  steps.set(inspection, stepsAfter);
+  const { inspection, revision } = now;
+  const stepsBefore = stepsOf(inspection);
+  recent.push({ inspection, revision, before: documentOf(now), stepsBefore, isFirst: !unsent.value });
+  setSteps(inspection, revision, stepsAfter);
   put(now, after);
 }
 
@@ -165,7 +168,7 @@ function put(now: Review, after: Document): void {
     ...(verificationOf(after) === verificationOf(now) ? {} : { verification: { calls, missed, checked } }),
     ...(fateOf(after) === fateOf(now) ? {} : { fate: { disposition, note } }),
   };
-  const name = report.value?.id === now.inspection ? (report.value.serial ?? "") : "";
+  const name = report.value?.serial ?? "";
   keepOrTell(now.inspection, name || `\u2026${now.inspection.slice(-6)}`, now.revision, said);
 }
 
@@ -182,12 +185,13 @@ function cleanName(label: string): string {
 export function takeTheirs(entry: Entry): void {
   if (!entry.theirs) return;
   const mine = review.value;
-  if (mine?.inspection === entry.inspection) steps.set(entry.inspection, [documentOf(mine)]);
+  if (mine?.inspection === entry.inspection) setSteps(entry.inspection, entry.theirs.revision, [documentOf(mine)]);
   outbox.drop(entry.inspection);
   if (base.value?.inspection === entry.inspection) base.value = entry.theirs;
 }
 
 outbox.onSent((answer) => {
+  follow(answer.inspection, answer.revision);
   if (base.value?.inspection === answer.inspection) base.value = answer;
   if (answer.question) questions.value = [...questions.value, answer];
 });
@@ -203,7 +207,7 @@ export function confirmWords({ inspection, revision, calls, missed, checked }: R
 
 listen({
   review: ({ id, revision, actor: who }) => {
-    if (id !== base.value?.inspection || revision <= base.value.revision || unsent.value) return;
+    if (id !== review.value?.inspection || revision <= review.value.revision || unsent.value) return;
     if (who !== (actor() ?? "") || !who) notify(t("review.changed", { who: who || t("review.somebody") }));
     void openReview(id);
   },

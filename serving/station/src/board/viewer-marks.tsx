@@ -13,6 +13,8 @@ const LEAST_PX = 14;
 /** Between a call and its mark, so that the mark hides nothing of it. */
 const GAP_PX = 3;
 const CORNER_PX = 9;
+/** Of a class on the board; the list beside it has all of its name. */
+const MOST_CHARS = 32;
 
 interface Rect {
   x: number;
@@ -127,7 +129,7 @@ function Drawn({ shape, scale }: { shape: Shape & Partial<Missed>; scale: number
       <polygon class="halo" points={text} />
       <polygon class="line" points={text} />
       <text x={x * scale} y={y * scale - 5}>
-        {label}
+        {label.length > MOST_CHARS ? `${label.slice(0, MOST_CHARS - 1)}\u2026` : label}
       </text>
     </g>
   );

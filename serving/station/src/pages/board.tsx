@@ -3,14 +3,18 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { ApiError } from "../api";
+import { useBack } from "../back";
 import { LayersBar } from "../board/layers-bar";
 import { ReviewPanel } from "../board/panel";
+import { openReview } from "../board/review";
 import { close, grid, openBoard, report, selected } from "../board/state";
 import { Detail } from "../board/viewer-detail";
 import { stageActions } from "../board/viewer-keys";
 import { Stage } from "../board/viewer-stage";
 import { nameKeys } from "../keys";
+import { listen } from "../live";
 import { link, place } from "../route";
+import { outbox } from "../sending";
 import { language, t } from "../words";
 import "../board/viewer.css";
 import "../board/viewer-detail.css";
@@ -26,12 +30,16 @@ export function Board() {
       if (error instanceof ApiError) failed.value = error;
       else if (!stop.signal.aborted) throw error;
     });
+    void openReview(id); // beside the report, so that no key has to wait for it
     return () => stop.abort();
   }, [id, tries.value]);
+  useBack(() => failed.value && (tries.value += 1));
+  // The server is there again: the board opens by itself.
+  useEffect(() => listen({ missed: () => failed.value?.status === 0 && (tries.value += 1) }), []);
   useEffect(() => close, []);
   useEffect(() => nameKeys(stageActions()), [language.value]);
 
-  if (failed.value) return <Failure error={failed.value} onRetry={() => (tries.value += 1)} />;
+  if (failed.value) return <Failure id={id} error={failed.value} onRetry={() => (tries.value += 1)} />;
   const isOpen = report.value && grid.value;
   return (
     <div class="board-page">
@@ -51,7 +59,9 @@ function chooseNamed(): void {
   if (report.value?.defects.some((defect) => defect.id === named)) selected.value = named;
 }
 
-function Failure({ error, onRetry }: { error: ApiError; onRetry: () => void }) {
+function Failure({ id, error, onRetry }: { id: string; error: ApiError; onRetry: () => void }) {
+  // Words on a board that is gone can be sent to nobody, and only here be let go.
+  const refused = outbox.entries.value.find((entry) => entry.inspection === id)?.refused;
   return (
     <div class="empty" role="alert">
       <h2>{error.status === 404 ? t("board.unknown") : error.message}</h2>
@@ -64,6 +74,14 @@ function Failure({ error, onRetry }: { error: ApiError; onRetry: () => void }) {
         )}{" "}
         <a href={link("queue")}>{t("board.toqueue")}</a>
       </p>
+      {refused && (
+        <p>
+          {t("review.refused", { why: refused })}{" "}
+          <button type="button" onClick={() => outbox.drop(id)}>
+            {t("review.refused.drop")}
+          </button>
+        </p>
+      )}
     </div>
   );
 }

@@ -2,6 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { useBack } from "../back";
 import { isLive } from "../live";
 import { nameKeys } from "../keys";
 import { place, replaceQuery } from "../route";
@@ -26,6 +27,7 @@ export function Queue() {
     if (isSame) tidy(asked);
     else void load(asked);
   }, [question]);
+  useBack(() => state.value === "failed" && void load(asked));
 
   const rest = () => {
     const isTop = (scroller.current?.scrollTop ?? 0) < 8;

@@ -3,6 +3,7 @@
 import { computed, signal } from "@preact/signals";
 import { request } from "../api";
 import { listen, type ReviewTold } from "../live";
+import { outbox } from "../sending";
 import type { QueueItem, QueuePage } from "../types";
 import { compare, isWanted, queueAddress, readFilter, writeFilter, type Filter } from "./filter";
 
@@ -88,8 +89,10 @@ export function markDone(id: string): void {
   patch(id, { state: "done" });
 }
 
+/** News that was overtaken, an older revision than is known here, changes nothing. */
 function patch(id: string, change: Partial<QueueItem>): void {
-  const apply = (item: QueueItem) => (item.id === id ? { ...item, ...change } : item);
+  const apply = (item: QueueItem) =>
+    item.id === id && (change.revision ?? item.revision) >= item.revision ? { ...item, ...change } : item;
   items.value = items.value.map(apply);
   arrived.value = arrived.value.map(apply);
 }
@@ -145,4 +148,12 @@ async function recount(): Promise<void> {
   if (isAtRest.value && arrived.value.length) showArrived();
 }
 
-listen({ inspection: receive, review: hear, missed: countSoon });
+outbox.onSent(({ inspection, revision, state: now }) => patch(inspection, { revision, state: now }));
+
+/** The server is heard again after a silence. */
+function hearAgain(): void {
+  if (state.value === "failed") void load(filter.value);
+  else countSoon();
+}
+
+listen({ inspection: receive, review: hear, missed: hearAgain });

@@ -2,6 +2,7 @@
 
 import { notify, notifyError } from "../notices";
 import { go } from "../route";
+import { outbox } from "../sending";
 import type { QueueItem } from "../types";
 import { t } from "../words";
 import { isNarrowed, writeFilter } from "./filter";
@@ -26,7 +27,9 @@ export async function nextOpen(id: string): Promise<QueueItem | null> {
 }
 
 function isOpen(item: QueueItem): boolean {
-  return item.state === "open" && (item.verdict !== "PASS" || item.audit);
+  const unsent = outbox.find(item.id);
+  const isLeft = !!unsent?.verification?.checked || !!unsent?.fate; // the server tells of it as it was before
+  return item.state === "open" && !isLeft && (item.verdict !== "PASS" || item.audit);
 }
 
 /** Open the next board, or the queue where none is left. */

@@ -1,6 +1,6 @@
 // The boards of the queue, one line each. Each line is a link, so that it opens as every link does.
 
-import { signal } from "@preact/signals";
+import { signal, useComputed } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { go, link } from "../route";
 import type { QueueItem } from "../types";
@@ -54,7 +54,8 @@ export function Rows({ by }: { by: Order }) {
 }
 
 function Row({ item, by }: { item: QueueItem; by: Order }) {
-  const isChosen = chosen.value === item.id;
+  // Of a thousand lines, a key draws two anew.
+  const current = useComputed(() => (chosen.value === item.id ? "true" : undefined));
   const isDone = item.state === "done";
   const value = by === "uncertain" ? item.uncertainty : item.score;
   const words = by === "uncertain" ? "queue.uncertainty" : "queue.score";
@@ -63,7 +64,7 @@ function Row({ item, by }: { item: QueueItem; by: Order }) {
       <a
         id={`row-${item.id}`}
         href={link("board", item.id)}
-        aria-current={isChosen ? "true" : undefined}
+        aria-current={current}
         onFocus={() => (chosen.value = item.id)}
       >
         <Thumbnail url={item.links.thumbnail} />

@@ -11,6 +11,8 @@ import { NumberField } from "./settings";
 import { NO_SETTINGS } from "./wire";
 
 const LEAST_GOOD = 3;
+/** Would be another address of the service. */
+const NO_NAME = /\/|^\.\.?$/;
 
 export function NewRecipe({ names }: { names: string[] }) {
   const name = useSignal("");
@@ -21,8 +23,9 @@ export function NewRecipe({ names }: { names: string[] }) {
   const fault = useSignal<ApiError | null>(null);
   const picker = useRef<HTMLInputElement>(null);
   const isTaken = names.includes(name.value.trim());
+  const isNoName = NO_NAME.test(name.value.trim());
   const isShort = field.value === "good" && files.value.length > 0 && files.value.length < LEAST_GOOD;
-  const isReady = name.value.trim() !== "" && !isTaken && !isShort && files.value.length > 0;
+  const isReady = name.value.trim() !== "" && !isTaken && !isNoName && !isShort && files.value.length > 0;
   const take = (list: FileList | null | undefined) => (files.value = [...files.value, ...(list ?? [])]);
 
   async function create(event: Event) {
@@ -48,6 +51,7 @@ export function NewRecipe({ names }: { names: string[] }) {
         <span>{t("recipes.new.name")}</span>
         <input required maxLength={200} spellcheck={false} value={name} onInput={(event) => (name.value = event.currentTarget.value)} />
         {isTaken && <small class="refused">{t("recipes.new.taken")}</small>}
+        {isNoName && <small class="refused">{t("recipes.new.noname")}</small>}
       </label>
       <fieldset class="choice">
         <legend>{t("recipes.new.from")}</legend>

@@ -3,6 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { ApiError } from "../api";
+import { useBack } from "../back";
 import { link } from "../route";
 import { may } from "../session";
 import { t, time } from "../words";
@@ -39,6 +40,7 @@ export function RecipeList() {
   }
 
   useEffect(() => void load(), []);
+  useBack(() => trouble.value && void load());
 
   const wanted = search.value.toLowerCase();
   const shown = all.value?.filter((one) => one.name.toLowerCase().includes(wanted)) ?? [];

@@ -3,6 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { ApiError } from "../api";
+import { useBack } from "../back";
 import { nameKeys } from "../keys";
 import { notify } from "../notices";
 import { link, place, replaceQuery } from "../route";
@@ -50,6 +51,7 @@ export function RecipePage({ name }: { name: string }) {
     fit();
     void load();
   }, [name]);
+  useBack(() => trouble.value && void load());
   useEffect(guardLeaving, [name]);
   useEffect(nameRecipeKeys, []);
   if (trouble.value && !stored.value) {

@@ -1,0 +1,1 @@
+import{F as e,R as t,d as n}from"./route.js";function r(r){let i=n.value.state===`in`,a=t(i);e(()=>{i&&!a.current&&r(),a.current=i},[i])}export{r as t};
