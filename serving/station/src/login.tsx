@@ -4,7 +4,7 @@
 
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { ApiError } from "./api";
 import { logIn, session, whoAmI, whoIsHere } from "./session";
 import { t } from "./words";
@@ -53,7 +53,7 @@ function KeyForm() {
   const field = useRef<HTMLInputElement>(null);
   const alert = useSignal("");
   const busy = useSignal(false);
-  useEffect(() => field.current?.focus(), []);
+  useLayoutEffect(() => field.current?.focus(), []);
 
   async function submit(event: Event) {
     event.preventDefault();

@@ -1,7 +1,7 @@
 // Asks what was drawn: a class that is known, chosen as one types, or any new word.
 
 import { useComputed, useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { t } from "../words";
 import { knownClasses } from "./classes";
 import { addMissed } from "./review";
@@ -16,7 +16,7 @@ export function DrawLabel() {
   const field = useRef<HTMLInputElement>(null);
   const typed = useSignal("");
   const chosen = useSignal(-1);
-  useEffect(() => field.current?.focus(), []);
+  useLayoutEffect(() => field.current?.focus(), []); // before the next key comes
   const offered = useComputed(() => {
     const wanted = typed.value.trim().toLowerCase();
     return knownClasses.value.filter((label) => label.toLowerCase().includes(wanted)).slice(0, MOST_SHOWN);

@@ -1,7 +1,7 @@
 // A word for the chosen call, always at the same place, one key each; or another class for it.
 
 import { useComputed, useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { WORDS } from "../types";
 import { t } from "../words";
 import { knownClasses } from "./classes";
@@ -37,7 +37,7 @@ function ClassPicker({ now }: { now: string }) {
   const field = useRef<HTMLInputElement>(null);
   const typed = useSignal("");
   const moved = useSignal<number | null>(null);
-  useEffect(() => field.current?.focus(), []);
+  useLayoutEffect(() => field.current?.focus(), []); // before the next key comes
   const options = useComputed(() => {
     const name = typed.value.trim();
     const isIn = (label: string) => label.toLowerCase().includes(name.toLowerCase());
