@@ -134,7 +134,7 @@ def test_a_route_admits_its_role_and_those_above(guarded: Any, place: tuple[str,
 
 
 @pytest.mark.parametrize(
-    "path", ["/livez", "/readyz", "/station", "/station/app.js", "/docs.json", "/favicon.ico"]
+    "path", ["/livez", "/readyz", "/station", "/station/index.js", "/docs.json", "/favicon.ico"]
 )
 def test_health_and_the_empty_page_need_no_key(guarded: Any, path: str) -> None:
     assert guarded.call("GET", path).status_code == 200

@@ -92,7 +92,7 @@ def test_two_services_never_take_one_picture_for_two_boards(config: ServingConfi
     with ThreadPoolExecutor(8) as pool:
         assert sum(pool.map(add, range(16))) == 1
     (kept,) = stores[0].page(limit=100)
-    assert stores[1].first_sender(digest) == (kept.report.id, kept.report.serial)
+    assert stores[1].first_sender(digest) == (kept.report.id, kept.report.serial, None)
     names = {path.name for path in stores[0].pictures.root.rglob("*") if path.is_file()}
     assert {name for name in names if name.endswith(".npz")} == {f"{kept.report.id}.npz"}
     assert add(int(str(kept.report.serial).removeprefix("SN-"))), "the same board may come again"

@@ -86,6 +86,10 @@ def with_picture(case: Any, picture: Binary) -> Any:
 def test_every_answer_is_as_described(
     guarded: GuardedServer, there: dict[str, str], board_png: bytes, operation: Any
 ) -> None:
+    if "{name}" in operation.path:
+        # An operation before this one may have deleted it.
+        files = {"recipe": (None, "{}"), "reference": ("top.png", board_png)}
+        guarded.call("PUT", "/v1/recipes/contract", "admin", files=files).raise_for_status()
     names = [parameter.name for parameter in operation.path_parameters]
     fitting = operation.as_strategy(
         GenerationMode.POSITIVE, path_parameters={name: there[name] for name in names}

@@ -13,9 +13,10 @@ from tests.serving.conftest import encode
 def test_a_reference_of_any_format_is_shown_as_large_as_a_page_needs_it(server: Any) -> None:
     halves = np.zeros((240, 360, 3), np.uint8)
     halves[:, 180:] = (40, 90, 200)  # BGR
-    halves[::8, ::8] = 255
+    halves[::8] = 255
     posted = encode(".tif", halves)
     made = server.client.put("/v1/recipes/shown", files=[("reference", ("halves.tif", posted))])
+    assert made.status_code == 200, made.text
     link = made.json()["references"][0]["picture"]
     for longest, size in ((90, (60, 90)), (5000, (240, 360))):
         answer = server.client.get(f"{link}&longest={longest}")
