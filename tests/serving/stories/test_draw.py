@@ -166,7 +166,9 @@ def test_a_box_can_be_drawn_with_a_finger(open_page: OpenPage, server: Any, boar
     touch("touchMove", (230, 140))
     touch("touchEnd")
     page.get_by_role("combobox", name="Class of what was missed").fill("lifted pad")
-    page.wait_for_timeout(400)  # a tap so soon after a drag is none to the browser
+    page.wait_for_timeout(
+        1000
+    )  # a tap sooner after a drag is none to the browser; people type a class meanwhile
     page.get_by_role("button", name="Add", exact=True).tap()
     (missed,) = drawn_and_kept(page, server, board)
     assert missed["box_xyxy"] == pytest.approx([180, 90, 230, 140], abs=1.5)
