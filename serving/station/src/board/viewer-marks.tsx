@@ -129,7 +129,7 @@ function Drawn({ shape, scale }: { shape: Shape & Partial<Missed>; scale: number
       <polygon class="halo" points={text} />
       <polygon class="line" points={text} />
       <text x={x * scale} y={y * scale - 5}>
-        {label.length > MOST_CHARS ? `${label.slice(0, MOST_CHARS - 1)}\u2026` : label}
+        {shortened(label)}
       </text>
     </g>
   );
@@ -152,4 +152,8 @@ function Point({ x, y, scale }: { x: number; y: number; scale: number }) {
       <path class="line" d={path} />
     </g>
   );
+}
+
+function shortened(label: string): string {
+  return label.length > MOST_CHARS ? `${label.slice(0, MOST_CHARS - 1)}\u2026` : label;
 }
