@@ -155,5 +155,6 @@ function Point({ x, y, scale }: { x: number; y: number; scale: number }) {
 }
 
 function shortened(label: string): string {
-  return label.length > MOST_CHARS ? `${label.slice(0, MOST_CHARS - 1)}\u2026` : label;
+  if (label.length <= MOST_CHARS) return label;
+  return `${label.slice(0, MOST_CHARS - 1)}\u2026`;
 }
