@@ -237,20 +237,19 @@ def settle_rows(reference: Grey, board: Grey, board_map: BoardMap, *, reach: int
 
 
 def with_edge_slip(reference: Grey, board: Grey, board_map: BoardMap, *, least: int) -> BoardMap:
-    """Add a slip so near the lower edge that bands and cells see too little of what lies below it.
+    """Add to a map without slips one so near the lower edge that bands and cells see too little below it.
 
     Each row there is compared with the reference as it lies and moved by whole rows; fewer than `least` are
     no slip. Rows that belong beyond the reference's edge say nothing.
     """
     height, width = board.shape
-    above = board_map.slips[-1].offset if board_map.slips else (0.0, 0.0)
-    low = max(height - EDGE_ROWS, *(round(slip.row) + SLIVER_ROWS for slip in board_map.slips), 0)
+    low = max(height - EDGE_ROWS, 0)
     if height - low < EDGE_LEAST:
         return board_map
     rows = np.arange(low, height)
 
     def look(move: int) -> tuple[Floats, NDArray[np.bool_]]:
-        offset = (above[0], above[1] + move)
+        offset = (0.0, float(move))
         # Of a turned board one end of a row may lie beyond the edge.
         ends = [np.stack((np.full(len(rows), x), rows + offset[1]), -1) for x in (0, width - 1)]
         lowest = np.maximum(*(project(board_map.matrix, end)[:, 1] for end in ends))
@@ -273,7 +272,7 @@ def with_edge_slip(reference: Grey, board: Grey, board_map: BoardMap, *, least: 
         or before < EDGE_MISFIT * width * num
     ):
         return board_map
-    return with_slip(board_map, Slip(float(low + cut), (above[0], above[1] + move)))
+    return with_slip(board_map, Slip(float(low + cut), (0.0, float(move))))
 
 
 def _row_costs(

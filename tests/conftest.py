@@ -135,3 +135,22 @@ def pytest_runtest_makereport(
         report.outcome = "failed"
         report.longrepr = f"skipped in CI, where it must run: {report.longrepr}"
     return report
+
+
+@pytest.fixture(scope="session")
+def strict_calibration(
+    make_calibration: Callable[..., Calibration], tiny_checkpoint: Path
+) -> Callable[..., dict[str, Any]]:
+    """strict_calibration(recipe, reference_mode): as a recipe takes it, with thresholds so low that the tiny
+    checkpoint's random weights call something on every board; of any camera."""
+    from inspect_vit.checkpoint import read_metadata
+
+    metadata = read_metadata(tiny_checkpoint)
+
+    def make(recipe: str, reference_mode: str) -> dict[str, Any]:
+        thresholds = dict.fromkeys(metadata.model.class_names, 0.0101)
+        changes = {"reference_mode": reference_mode, "recipe": recipe}
+        calibration = make_calibration(thresholds, metadata.version, **changes)
+        return calibration.model_copy(update={"camera": None}).model_dump(mode="json")
+
+    return make

@@ -11,8 +11,6 @@ import cv2
 import numpy as np
 import pytest
 
-from inspect_vit.calibration import Calibration
-from inspect_vit.checkpoint import read_metadata
 from inspect_vit.image_io import read_image
 from inspect_vit.intake import check_quality
 from serving import alarm_routes
@@ -25,17 +23,11 @@ RECIPE = "panel with a scratched mask"
 
 @pytest.fixture(scope="module")
 def reports(
-    guarded: Any, make_calibration: Callable[..., Calibration], tiny_checkpoint: Path, project: Path
+    guarded: Any, strict_calibration: Callable[..., dict[str, Any]], project: Path
 ) -> list[dict[str, Any]]:
     """Three boards of a recipe whose thresholds are so low that random weights call all of them bad."""
-    metadata = read_metadata(tiny_checkpoint)
-    calibration = make_calibration(
-        dict.fromkeys(metadata.model.class_names, 0.0101),
-        metadata.version,
-        reference_mode="without_reference",
-        recipe=RECIPE,
-    ).model_copy(update={"camera": None})
-    settings = {"px_per_mm": 48.0, "calibration": calibration.model_dump(mode="json")}
+    calibration = strict_calibration(RECIPE, "without_reference")
+    settings = {"px_per_mm": 48.0, "calibration": calibration}
     made = guarded.call("PUT", f"/v1/recipes/{RECIPE}", "engineer", json=settings)
     assert made.status_code == 200, made.text
     board = read_image(project / "data_samples" / "board_01_test.png")[0][:160, :160]

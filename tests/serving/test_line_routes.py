@@ -11,7 +11,6 @@ import cv2
 import numpy as np
 import pytest
 
-from inspect_vit.calibration import Calibration
 from inspect_vit.checkpoint import read_metadata
 from inspect_vit.image_io import read_image
 from tests.serving.conftest import encode
@@ -22,18 +21,12 @@ PATH = f"/v1/recipes/{RECIPE}/challenge"
 
 @pytest.fixture(scope="module")
 def inspect(
-    guarded: Any, make_calibration: Callable[..., Calibration], tiny_checkpoint: Path, project: Path
+    guarded: Any, strict_calibration: Callable[..., dict[str, Any]], project: Path
 ) -> Iterator[Callable[[str], dict[str, Any]]]:
     """inspect(serial): another picture of the same board, by a recipe so strict that random weights call
     something on it."""
-    metadata = read_metadata(tiny_checkpoint)
-    calibration = make_calibration(
-        dict.fromkeys(metadata.model.class_names, 0.0101),
-        metadata.version,
-        reference_mode="without_reference",
-        recipe=RECIPE,
-    ).model_copy(update={"camera": None})
-    settings = {"board_mm": [180.0, 240.0], "calibration": calibration.model_dump(mode="json")}
+    calibration = strict_calibration(RECIPE, "without_reference")
+    settings = {"board_mm": [180.0, 240.0], "calibration": calibration}
     made = guarded.call("PUT", f"/v1/recipes/{RECIPE}", "engineer", json=settings)
     assert made.status_code == 200, made.text
     board = read_image(project / "data_samples" / "board_01_test.png")[0][:160, :160]

@@ -11,9 +11,6 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from inspect_vit.calibration import Calibration
-from inspect_vit.checkpoint import read_metadata
-
 RECIPE = "figures"
 NUM_CALLS = 4
 SERIALS = ["FIG-0", "FIG-1", "FIG-2"]
@@ -35,18 +32,11 @@ def line(
     server: Any,
     board_png: bytes,
     reference_png: bytes,
-    make_calibration: Callable[..., Calibration],
-    tiny_checkpoint: Path,
+    strict_calibration: Callable[..., dict[str, Any]],
 ) -> Line:
     """Thresholds so low that random weights call something on every board."""
-    metadata = read_metadata(tiny_checkpoint)
-    calibration = make_calibration(
-        dict.fromkeys(metadata.model.class_names, 0.0101),
-        metadata.version,
-        reference_mode="with_reference",
-        recipe=RECIPE,
-    ).model_copy(update={"camera": None})
-    recipe = {"calibration": calibration.model_dump(mode="json")}
+    calibration = strict_calibration(RECIPE, "with_reference")
+    recipe = {"calibration": calibration}
     files = [("reference", ("front.png", reference_png)), ("recipe", (None, json.dumps(recipe)))]
     answer = server.client.put(f"/v1/recipes/{RECIPE}", files=files)
     assert answer.status_code == 200, answer.text
