@@ -4,13 +4,33 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from inspect_vit.cli_data import FormatOption, GroupsOption, RedrawOption, ReferencesOption, RenameOption
+from inspect_vit.cli_gate import (
+    AcceptanceOption,
+    AgainstOption,
+    AnyClassOption,
+    CacheOption,
+    CameraOption,
+    ConfidenceOption,
+    FalseCallMarginOption,
+    MarginOption,
+    ModeOption,
+    RecipeOption,
+    RenamedOption,
+    RetiredOption,
+    TargetOption,
+    ThresholdsOfOption,
+    UnitOption,
+    judge_promotion,
+)
 from inspect_vit.console import say
+from inspect_vit.errors import ConfigError
 
 
 def evaluate(
@@ -81,14 +101,57 @@ def evaluate(
         str,
         typer.Option(help="Where the model runs: auto (CUDA if there is one, else CPU), cpu, cuda, cuda:N."),
     ] = "auto",
+    against: AgainstOption = None,
+    acceptance: AcceptanceOption = None,
+    target: TargetOption = None,
+    thresholds_of: ThresholdsOfOption = None,
+    margin: MarginOption = 0.02,
+    false_call_margin: FalseCallMarginOption = None,
+    confidence: ConfidenceOption = 0.95,
+    with_reference: ModeOption = None,
+    unit: UnitOption = "group",
+    any_class: AnyClassOption = None,
+    renamed: RenamedOption = None,
+    retired: RetiredOption = None,
+    recipe: RecipeOption = None,
+    camera: CameraOption = None,
+    cache: CacheOption = None,
 ) -> None:
-    """Measure a checkpoint on a labelled data set: AP, recall, escapes and false calls."""
+    """Measure a checkpoint on a labelled data set: AP, recall, escapes and false calls.
+
+    With --against BASE: judge whether it may replace that one. Exit code: 0 pass, 1 fail, 3 insufficient.
+    """
     from inspect_vit.checkpoint import default_checkpoint
     from training.evaluate import evaluate_checkpoint
     from training.formats.references import parse_groups, parse_references
     from training.measured_set import ReadOptions, parse_renames
 
     model = checkpoint or default_checkpoint()
+    if against is not None:
+        _refuse(
+            "does not go with --against",
+            {
+                "--data": data,
+                "--shift": shift,
+                "--turn": turn,
+                "--as-posted": as_posted,
+                "--faithfulness": faithfulness,
+                "--px-per-mm": px_per_mm,
+            },
+        )
+    else:
+        _refuse(
+            "goes with --against BASE only",
+            {
+                "--acceptance": acceptance,
+                "--target": target,
+                "--thresholds-of": thresholds_of,
+                "--renamed": renamed,
+                "--retired": retired,
+                "--recipe": recipe,
+                "--cache": cache,
+            },
+        )
     root = data or Path(os.environ.get("INSPECT_VIT_DATA", ".")) / "deeppcb"
     reading: ReadOptions = {
         "format": format,
@@ -99,6 +162,32 @@ def evaluate(
         "px_per_mm": px_per_mm,
         "redraw_px": redraw,
     }
+    if against is not None:
+        code = judge_promotion(
+            model,
+            against,
+            out=out,
+            options={
+                "acceptance": acceptance or [],
+                "target": target or [],
+                "thresholds_of": thresholds_of,
+                "margin": margin,
+                "false_call_margin": false_call_margin,
+                "confidence": confidence,
+                "with_reference": with_reference,
+                "unit": unit,
+                "any_class": any_class,
+                "renamed": renamed or [],
+                "retired": retired or [],
+                "recipe": recipe,
+                "camera": camera,
+                "cache": cache,
+                "limit": limit,
+                "device": device,
+            },
+            reading=reading,
+        )
+        raise typer.Exit(code)
     evaluate_checkpoint(
         model,
         root,
@@ -128,3 +217,10 @@ def evaluate(
             **reading,
         )
         print((out / "faithfulness.md").read_text(encoding="utf-8"))
+
+
+def _refuse(why: str, options: Mapping[str, object]) -> None:
+    """Raise for options that are given where they have no effect."""
+    given = [name for name, value in options.items() if value not in (None, False)]
+    if given:
+        raise ConfigError(f"{given[0]} {why}; leave it out")

@@ -12,9 +12,10 @@ import numpy as np
 
 from inspect_vit.board_evidence import gather
 from inspect_vit.calibration import Calibration, FoundBy, Mode, Target, Unit, save_calibration
+from inspect_vit.checkpoint import CheckpointMetadata
 from inspect_vit.config import AttentionBackend
 from inspect_vit.errors import ConfigError
-from inspect_vit.guarantee import choose
+from inspect_vit.guarantee import Choice, choose
 from inspect_vit.inspector import Inspector
 from inspect_vit.matching import IOU_ABOVE
 from inspect_vit.results import Sample
@@ -63,9 +64,7 @@ def calibrate(
     inspector = Inspector(checkpoint, device=device, attention_backend=attention_backend)
     metadata = inspector.metadata
     names = metadata.model.class_names
-    targets = [_named(target, names) for target in targets]
-    if len({target.label for target in targets}) < len(targets) or not targets:
-        raise ConfigError(f"{len(targets)} targets; wanted one or more, and not two of one class")
+    targets = known_targets(targets, names)
     measured = read_measured_set(data, names, **reading)
     if limit is not None:
         measured = replace(measured, samples=evenly(measured.samples, limit))
@@ -88,13 +87,12 @@ def calibrate(
         lowest_score=lowest,
     )
     choice = choose(evidence, names, own, targets, found_by=found_by)
-    calibration = Calibration(
-        model_name=metadata.name,
-        model_version=metadata.version,
-        reference_mode=mode,
-        recipe=recipe or None,
-        camera=camera or None,
-        date=datetime.now(UTC).isoformat(timespec="seconds"),
+    calibration = as_document(
+        choice,
+        metadata,
+        mode,
+        recipe=recipe,
+        camera=camera,
         data=f"{measured.name}, {measured.split}",
         data_fingerprint=measured.fingerprint,
         unit=unit,
@@ -102,17 +100,50 @@ def calibrate(
         num_boards=evidence.num_boards,
         not_inspected=int(run.errors.sum()),
         found_by=found_by,
-        min_iou=IOU_ABOVE,
-        thresholds=dict(zip(names, choice.thresholds.tolist(), strict=True)),
-        claims=choice.claims,
-        joint_confidence=choice.joint_confidence,
-        classes=choice.classes,
-        false_calls=choice.false_calls,
     )
     save_calibration(out, calibration)
     plot = out.with_suffix(".png")
     draw_calibration(calibration, evidence, own, plot)
     return Calibrated(calibration, (out, plot))
+
+
+def as_document(
+    choice: Choice,
+    metadata: CheckpointMetadata,
+    mode: Mode,
+    *,
+    recipe: str | None,
+    camera: str | None,
+    data: str,
+    data_fingerprint: str,
+    unit: Unit,
+    num_pictures: int,
+    num_boards: int,
+    not_inspected: int,
+    found_by: FoundBy,
+) -> Calibration:
+    """The thresholds chosen, and everything on which they depend, as of now."""
+    return Calibration(
+        model_name=metadata.name,
+        model_version=metadata.version,
+        reference_mode=mode,
+        recipe=recipe or None,
+        camera=camera or None,
+        date=datetime.now(UTC).isoformat(timespec="seconds"),
+        data=data,
+        data_fingerprint=data_fingerprint,
+        unit=unit,
+        num_pictures=num_pictures,
+        num_boards=num_boards,
+        not_inspected=not_inspected,
+        found_by=found_by,
+        min_iou=IOU_ABOVE,
+        thresholds=dict(zip(metadata.model.class_names, choice.thresholds.tolist(), strict=True)),
+        claims=choice.claims,
+        joint_confidence=choice.joint_confidence,
+        classes=choice.classes,
+        false_calls=choice.false_calls,
+    )
 
 
 def _mode_of(
@@ -131,6 +162,18 @@ def _mode_of(
 def _board(sample: Sample, unit: Unit) -> object:
     """A picture that is listed twice is one board."""
     return ("group", sample.group) if unit == "group" and sample.group else ("picture", sample.image)
+
+
+def known_targets(targets: Sequence[Target], class_names: Sequence[str]) -> list[Target]:
+    """The targets with their classes as the checkpoint spells them.
+
+    Raises:
+        ConfigError: none, two of one class, or a class that the checkpoint does not know.
+    """
+    named = [_named(target, class_names) for target in targets]
+    if len({target.label for target in named}) < len(named) or not named:
+        raise ConfigError(f"{len(named)} targets; wanted one or more, and not two of one class")
+    return named
 
 
 def _named(target: Target, class_names: Sequence[str]) -> Target:

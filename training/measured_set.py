@@ -77,6 +77,7 @@ def read_measured_set(
     split: str | None = None,
     px_per_mm: float | None = None,
     redraw_px: int | None = None,
+    is_part: bool = False,
 ) -> MeasuredSet:
     """Read a set in any format.
 
@@ -88,6 +89,7 @@ def read_measured_set(
         split: part of the set. Default: DeepPCB's test split; of other sets, everything.
         px_per_mm: scale of the pictures, for false calls per area; known for DeepPCB.
         redraw_px: draw the boxes anew by the difference from the reference, this much wider on each side.
+        is_part: one of several sets: `rename` may name classes that only the others have.
 
     Raises:
         ConfigError: nothing to measure on, a split that is not there, or a class that stays unknown.
@@ -116,7 +118,11 @@ def read_measured_set(
             found = sorted({sample.split for sample in data.samples} - {""})
             wanted = f"; it states {', '.join(found) or 'no split'}" if split else ""
             raise ConfigError(f"{root} has no picture{f' of split {split!r}' if split else ''}{wanted}")
-    names = known_classes(samples, class_names, rename or {}, every=every)
+    renames = dict(rename or {})
+    if is_part:
+        present = _counted(every)
+        renames = {old: new for old, new in renames.items() if old in present}
+    names = known_classes(samples, class_names, renames, every=every)
     renamed = tuple(
         replace(sample, labels=tuple(names.get(label, label) for label in sample.labels))
         for sample in samples
