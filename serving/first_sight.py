@@ -47,21 +47,23 @@ class Part:
 
 
 class FirstSight:
-    """Parts of a board and of the reference laid under it, as encoded pictures."""
+    """Parts of a board and of the reference laid under it, as encoded pictures; decoded when asked for."""
 
     def __init__(self, parts: Sequence[Part], data: Sequence[bytes]) -> None:
-        self.parts, self._data = tuple(parts), tuple(data)
-        self.nbytes = sum(map(len, data))
+        self.parts, self.data = tuple(parts), tuple(data)
+        self._pictures: dict[int, Picture] = {}
+        sides = ((part.rect[2] - part.rect[0], part.rect[3] - part.rect[1]) for part in parts)
+        self.nbytes = sum(map(len, data)) + sum(3 * width * height for width, height in sides)
 
     def cut(self, layer: SightLayer, window: Window) -> Picture | None:
         """The window's part of a layer, (rows, columns, 3) RGB; None where it was not kept."""
-        for part, data in zip(self.parts, self._data, strict=True):
+        for number, part in enumerate(self.parts):
             if part.layer != layer or (window.is_lossless and not part.is_exact):
                 continue
             place = _place_in(part, window)
             if place is not None:
                 left, top, right, bottom = place
-                picture = _decode(data)[top:bottom, left:right]
+                picture = self._picture(number)[top:bottom, left:right]
                 for _ in range(window.step - part.step):
                     picture = halve(picture)
                 return picture
@@ -70,7 +72,12 @@ class FirstSight:
     def smallest(self) -> Picture:
         """All of the board, at the smallest level, (rows, columns, 3) RGB."""
         steps = [part.step if part.layer == "image" else -1 for part in self.parts]
-        return _decode(self._data[int(np.argmax(steps))])
+        return self._picture(int(np.argmax(steps)))
+
+    def _picture(self, number: int) -> Picture:
+        if number not in self._pictures:
+            self._pictures[number] = _decode(self.data[number])
+        return self._pictures[number]
 
     @property
     def has_reference(self) -> bool:
@@ -103,7 +110,7 @@ def add_to_maps(maps: bytes, sight: FirstSight | None) -> bytes:
     buffer = io.BytesIO(maps)
     with zipfile.ZipFile(buffer, "a", zipfile.ZIP_STORED) as file:
         file.writestr(f"{NAME}/parts.json", json.dumps([asdict(part) for part in sight.parts]))
-        for number, data in enumerate(sight._data):
+        for number, data in enumerate(sight.data):
             file.writestr(f"{NAME}/{number}", data)
     return buffer.getvalue()
 

@@ -47,7 +47,10 @@ boards of 20 megapixels and theirs."""
 MAPS_KEPT_BYTES = 256_000_000
 """In memory: all classes of two such line scans, or dozens of maps of usual boards."""
 THUMBNAILS_KEPT_BYTES = 32_000_000
-SIGHTS_KEPT_BYTES = 32_000_000
+SIGHTS_KEPT_BYTES = 128_000_000
+"""Decoded; three boards of 6400 x 6400 px and their references."""
+BEHIND_AFTER_S = 2.0
+"""The pyramid of a board whose first sight was kept is made when that is drawn: it takes a whole processor."""
 THUMBNAIL_PX = 240
 
 logger = logging.getLogger("inspect_vit.serving")
@@ -220,6 +223,7 @@ class Tiles:
         """Make the pyramid while the first sight is looked at."""
 
         async def make() -> None:
+            await asyncio.sleep(BEHIND_AFTER_S)
             try:
                 await (self._board if layer == "image" else self._reference)(inspection)
             except (ServingError, InspectionError):
