@@ -24,6 +24,7 @@ from inspect_vit.views import View
 SHEET_CELL_PX, SHEET_UNIT = 640, 1.3
 CLOSE_LOOK_PX = 150
 MAX_CLOSE_LOOKS = 12
+JPEG_QUALITY = 90
 VERDICT_COLOURS: dict[Verdict, Colour] = {
     Verdict.PASS: (86, 200, 160),
     Verdict.FAIL: (240, 120, 50),
@@ -109,6 +110,15 @@ def render_sheet(
         for number, defect in enumerate(result.defects[:MAX_CLOSE_LOOKS], start=1)
     ]
     return compose_sheet(_headline(result), panels, looks)
+
+
+def encode_jpeg(picture: Picture) -> bytes:
+    """(H, W, 3) RGB; colours at full size, because copper is told from mask by them."""
+    settings = [cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY]
+    settings += [cv2.IMWRITE_JPEG_SAMPLING_FACTOR, cv2.IMWRITE_JPEG_SAMPLING_FACTOR_444]
+    done, data = cv2.imencode(".jpg", cv2.cvtColor(picture, cv2.COLOR_RGB2BGR), settings)
+    assert done
+    return data.tobytes()
 
 
 def encode_png(picture: NDArray[np.uint8]) -> bytes:

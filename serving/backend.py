@@ -23,6 +23,7 @@ from serving.engine import Engine
 from serving.errors import OvertakenError
 from serving.events import Events
 from serving.explanations import ClientGone
+from serving.first_sight import add_to_maps
 from serving.metrics import Metrics
 from serving.observing import observe
 from serving.pictures import sha256_hex
@@ -182,7 +183,7 @@ class Backend:
                 report,
                 image=upload.image,
                 reference=reference,
-                maps=pack_maps(result),
+                maps=add_to_maps(pack_maps(result), inspected.sight),
                 thresholds=result.thresholds,
                 request_sha256=digest,
                 idempotency_key=upload.idempotency_key,

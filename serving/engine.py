@@ -25,6 +25,7 @@ from inspect_vit.picture_statistics import PictureStatistics, picture_statistics
 from inspect_vit.results import InspectionResult, IntakeReport
 from serving.config import ServingConfig
 from serving.errors import BusyError, ClientGoneError
+from serving.first_sight import FirstSight, first_sight
 from serving.framing import Framed, frame
 from serving.goldens import Goldens
 from serving.metrics import Metrics
@@ -54,6 +55,8 @@ class Inspected:
     timings_ms: dict[str, float]
     attention: dict[str, NDArray[np.float32]] | None = None
     """By level, (num_heads, h_l, w_l), uniform 1, of all of the board; None unless asked for."""
+    sight: FirstSight | None = None
+    """None of a board that is not large."""
 
 
 class Engine:
@@ -179,8 +182,15 @@ class Engine:
             if result.warnings:
                 self.metrics.short_of_memory.labels("smaller_tiles").inc()
             clock.lap("inference")
+            laid = None if framed.laid is None else framed.laid.picture
+            call = result.defects[0].box_xyxy if result.defects else None
+            sight = await asyncio.get_running_loop().run_in_executor(
+                self._decoders, first_sight, pixels, laid, call
+            )
+            if sight is not None:
+                clock.lap("first_sight")
         timings_ms = {**result.timings_ms, **clock.spent_ms}
-        return Inspected(intake, result, framed, picture, timings_ms, attention)
+        return Inspected(intake, result, framed, picture, timings_ms, attention, sight)
 
     @asynccontextmanager
     async def pictures(

@@ -8,47 +8,37 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass
-
-import cv2
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Coroutine
 
 from inspect_vit.alignment import lay_under
 from inspect_vit.cells import cells_of
-from inspect_vit.colours import attention_scale, defect_scale, look_up
 from inspect_vit.drawing import Picture
+from inspect_vit.errors import InspectionError
 from inspect_vit.image_io import read_image
 from inspect_vit.map_tiles import (
-    ATTENTION_RGBA,
-    DEFECT_RGBA,
-    MapLevels,
-    map_levels,
     paint_difference,
-    paint_gate,
-    stacked_shares,
 )
-from inspect_vit.overlay import encode_png
+from inspect_vit.overlay import encode_jpeg, encode_png
 from inspect_vit.results import InspectionResult
 from inspect_vit.sheet import resize
 from serving.archive import unpack_result
 from serving.attention import asked_cells, chosen_map
 from serving.crops import Window
 from serving.drawings import Drawings
-from serving.errors import NotFoundError
+from serving.errors import NotFoundError, ServingError
 from serving.explanations import ClientGone
+from serving.first_sight import LARGE_PIXELS, FirstSight, SightLayer, read_from_maps
 from serving.kept import Kept
 from serving.picture_schemas import LegendReport, TilesReport
 from serving.store import StoredInspection
-from serving.tiles_ask import ATTENTION, LayerAsk, check_known_label
+from serving.tiles_ask import LayerAsk
 from serving.tiles_legends import (
     attention_legend,
-    defect_legend,
     difference_legend,
     gate_legend,
     picture_legend,
 )
+from serving.tiles_overlays import Encoded, Overlay, attention_overlay, cut_map, stored_overlay
 from serving.tiles_pyramid import TILE_PX, Grid, Pyramid, check_room, grid_of
 
 PYRAMIDS_KEPT_BYTES = 3_000_000_000
@@ -57,24 +47,13 @@ boards of 20 megapixels and theirs."""
 MAPS_KEPT_BYTES = 256_000_000
 """In memory: all classes of two such line scans, or dozens of maps of usual boards."""
 THUMBNAILS_KEPT_BYTES = 32_000_000
+SIGHTS_KEPT_BYTES = 128_000_000
+"""Decoded; three boards of 6400 x 6400 px and their references."""
+BEHIND_AFTER_S = 2.0
+"""The pyramid of a board whose first sight was kept is made when that is drawn: it takes a whole processor."""
 THUMBNAIL_PX = 240
-JPEG_QUALITY = 90
 
 logger = logging.getLogger("inspect_vit.serving")
-
-Encoded = tuple[bytes, str]
-"""A picture and its media type."""
-Paint = Callable[[NDArray[np.float32]], NDArray[np.uint8]]
-"""Values of a map (h, w[, C]) -> (h, w, 4) RGBA."""
-
-
-@dataclass(frozen=True)
-class Overlay:
-    """A map at all levels and what its values look like."""
-
-    levels: MapLevels
-    paint: Paint
-    legend: LegendReport
 
 
 class Tiles:
@@ -88,7 +67,11 @@ class Tiles:
         """References laid under boards; or why one cannot be, so that it is tried once."""
         self._overlays: Kept[Overlay] = Kept(MAPS_KEPT_BYTES, lambda overlay: overlay.levels.nbytes)
         self._thumbnails: Kept[bytes] = Kept(THUMBNAILS_KEPT_BYTES, len)
-        self._settling: set[asyncio.Task[None]] = set()
+        self._sights: Kept[FirstSight | None] = Kept(
+            SIGHTS_KEPT_BYTES, lambda sight: 0 if sight is None else sight.nbytes
+        )
+        self._behind: set[asyncio.Task[None]] = set()
+        """What goes on while the board is looked at already."""
 
     async def describe(
         self, inspection: StoredInspection, ask: LayerAsk, client_gone: ClientGone
@@ -101,7 +84,9 @@ class Tiles:
             VersionGoneError: attention of an inspection that another model version made.
         """
         if ask.layer in ("reference", "difference"):
-            await self._reference(inspection)
+            sight = await self._sight(inspection)
+            if sight is None or not sight.has_reference:
+                await self._reference(inspection)
         elif ask.layer != "image":
             await self._overlay(inspection, ask, client_gone)
         grid = grid_of(inspection.report)
@@ -114,21 +99,23 @@ class Tiles:
         PNG with opacity. Raises as `describe`.
         """
         if ask.layer in ("image", "reference", "difference"):
-            parts = []
-            if ask.layer != "reference":
-                parts.append(await self._board(inspection))
-            if ask.layer != "image":
-                parts.append(await self._reference(inspection))
-            return await asyncio.to_thread(_cut_picture, parts, window)
+            layers: list[SightLayer] = [
+                layer for layer in ("image", "reference") if ask.layer in (layer, "difference")
+            ]
+            parts = [await self._part(inspection, layer, window) for layer in layers]
+            return await asyncio.to_thread(_draw_picture, parts, window)
         overlay = await self._overlay(inspection, ask, client_gone)
-        return await asyncio.to_thread(_cut_map, overlay, window)
+        return await asyncio.to_thread(cut_map, overlay, window)
 
     async def thumbnail(self, inspection: StoredInspection) -> bytes:
         """The board as JPEG, its longest side THUMBNAIL_PX or less."""
-        board = self._boards.find((inspection.image_sha256,))
+        board, sight = self._boards.find((inspection.image_sha256,)), await self._sight(inspection)
 
         def work() -> bytes:
-            picture = self._decode(inspection) if board is None else board.steps[-1]
+            if board is not None:
+                picture = board.steps[-1]
+            else:
+                picture = self._decode(inspection) if sight is None else sight.smallest()
             return encode_jpeg(_shrunk(picture, grid_of(inspection.report)))
 
         async def make() -> bytes:
@@ -149,6 +136,33 @@ class Tiles:
         if ask.attention is not None:
             return attention_legend(ask.attention.level)
         return picture_legend(ask.layer)
+
+    async def _part(self, inspection: StoredInspection, layer: SightLayer, window: Window) -> Picture:
+        """A part of the board or of its reference: from the pyramid, or while that is made as first seen."""
+        made = self._made(inspection, layer)
+        if made is None:
+            sight = await self._sight(inspection)
+            kept = None if sight is None else await asyncio.to_thread(sight.cut, layer, window)
+            if kept is not None:
+                self._make_behind(inspection, layer)
+                return kept
+            made = await (self._board if layer == "image" else self._reference)(inspection)
+        return await asyncio.to_thread(made.part, window.step, window.rect)
+
+    def _made(self, inspection: StoredInspection, layer: SightLayer) -> Pyramid | None:
+        if layer == "image":
+            return self._boards.find((inspection.image_sha256,))
+        found = self._laid.find((inspection.image_sha256, inspection.reference_sha256))
+        return found if isinstance(found, Pyramid) else None
+
+    async def _sight(self, inspection: StoredInspection) -> FirstSight | None:
+        if inspection.report.image.width * inspection.report.image.height < LARGE_PIXELS:
+            return None
+
+        async def make() -> FirstSight | None:
+            return await asyncio.to_thread(lambda: read_from_maps(self._store.read_maps(inspection)))
+
+        return await self._sights.get((inspection.report.id,), make)
 
     async def _board(self, inspection: StoredInspection) -> Pyramid:
         async def make() -> Pyramid:
@@ -190,20 +204,33 @@ class Tiles:
         async def make() -> Overlay:
             result = await asyncio.to_thread(self._result, inspection)
             if ask.attention is None:
-                return await self._engine.on_drawing_thread(lambda: _stored_overlay(ask, result))
+                return await self._engine.on_drawing_thread(lambda: stored_overlay(ask, result))
             query = asked_cells(ask.attention, result)
             with self._engine.admitted():
                 maps = await self._drawings.explanations.maps(
                     inspection, result, ask.attention, query, client_gone
                 )
             values = chosen_map(ask.attention, maps, cells_of(result.height, result.width))
-            return await self._engine.on_drawing_thread(lambda: _attention_overlay(ask, values, result))
+            return await self._engine.on_drawing_thread(lambda: attention_overlay(ask, values, result))
 
         return await self._overlays.get((inspection.report.id, *ask.name), make)
 
     def _check_room(self, inspection: StoredInspection) -> None:
         grid, config = grid_of(inspection.report), self._engine.config
         check_room(grid.width, grid.height, config.home_dir, min_free_bytes=int(config.min_free_mb * 1e6))
+
+    def _make_behind(self, inspection: StoredInspection, layer: SightLayer) -> None:
+        """Make the pyramid while the first sight is looked at."""
+
+        async def make() -> None:
+            await asyncio.sleep(BEHIND_AFTER_S)
+            try:
+                await (self._board if layer == "image" else self._reference)(inspection)
+            except (ServingError, InspectionError):
+                # Who asks for what it lacks is told why.
+                logger.info("a large board cannot be looked at further", exc_info=True)
+
+        self._go_on(make())
 
     def _settle(self, pyramid: Pyramid) -> None:
         """Move a pyramid to the disk while it is looked at already."""
@@ -214,9 +241,12 @@ class Tiles:
             except OSError:
                 logger.warning("a board that is looked at stays in memory", exc_info=True)
 
-        task = asyncio.create_task(move())
-        self._settling.add(task)
-        task.add_done_callback(self._settling.discard)
+        self._go_on(move())
+
+    def _go_on(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        self._behind.add(task)
+        task.add_done_callback(self._behind.discard)
 
     def _decode(self, inspection: StoredInspection) -> Picture:
         data = self._store.read_image(inspection)
@@ -226,64 +256,13 @@ class Tiles:
         return unpack_result(inspection.report, self._store.read_maps(inspection))
 
 
-def encode_jpeg(picture: Picture) -> bytes:
-    """(H, W, 3) RGB; colours at full size, because copper is told from mask by them."""
-    settings = [cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY]
-    settings += [cv2.IMWRITE_JPEG_SAMPLING_FACTOR, cv2.IMWRITE_JPEG_SAMPLING_FACTOR_444]
-    done, data = cv2.imencode(".jpg", cv2.cvtColor(picture, cv2.COLOR_RGB2BGR), settings)
-    assert done
-    return data.tobytes()
-
-
-def encode_rgba(picture: NDArray[np.uint8]) -> bytes:
-    """(H, W, 4) RGBA, not premultiplied -> PNG bytes."""
-    done, data = cv2.imencode(
-        ".png", cv2.cvtColor(picture, cv2.COLOR_RGBA2BGRA), [cv2.IMWRITE_PNG_COMPRESSION, 1]
-    )
-    assert done
-    return data.tobytes()
-
-
-def _cut_picture(pyramids: list[Pyramid], window: Window) -> Encoded:
+def _draw_picture(parts: list[Picture], window: Window) -> Encoded:
     """One picture, or the difference of two."""
-    parts = [window.fit(pyramid.part(window.step, window.rect)) for pyramid in pyramids]
-    drawn = parts[0] if len(parts) == 1 else paint_difference(*parts)
+    fitted = [window.fit(part) for part in parts]
+    drawn = fitted[0] if len(fitted) == 1 else paint_difference(*fitted)
     if window.is_lossless:
         return encode_png(drawn), "image/png"
     return encode_jpeg(drawn), "image/jpeg"
-
-
-def _cut_map(overlay: Overlay, window: Window) -> Encoded:
-    values = window.fit(overlay.levels.part(window.step, window.rect))
-    return encode_rgba(overlay.paint(values)), "image/png"
-
-
-def _stored_overlay(ask: LayerAsk, result: InspectionResult) -> Overlay:
-    """The defect map or the gate shares, which came with the inspection."""
-    num_levels = Grid(result.width, result.height).max_level + 1
-    if ask.layer == "gate":
-        shares = map_levels(stacked_shares(result.gate_maps), num_levels, keep="mean")
-        return Overlay(shares, paint_gate, gate_legend())
-    check_known_label(ask.label, result)
-    defect_map, names = result.defect_map, result.class_names
-    if ask.label is not None:
-        index = names.index(ask.label)
-        defect_map, names = defect_map[index : index + 1], (ask.label,)
-    scale = defect_scale(defect_map, names, result.thresholds)
-    return Overlay(
-        map_levels(scale, num_levels, keep="highest"),
-        lambda values: look_up(DEFECT_RGBA, values),
-        defect_legend(result.thresholds, ask.label),
-    )
-
-
-def _attention_overlay(ask: LayerAsk, values: NDArray[np.float32], result: InspectionResult) -> Overlay:
-    num_levels = Grid(result.width, result.height).max_level + 1
-    return Overlay(
-        map_levels(values, num_levels, keep="mean", scale=attention_scale),
-        lambda scale: look_up(ATTENTION_RGBA, scale),
-        attention_legend(ask.layer.removeprefix(ATTENTION)),
-    )
 
 
 def _shrunk(picture: Picture, board: Grid) -> Picture:

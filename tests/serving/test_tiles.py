@@ -262,6 +262,6 @@ def test_stored_maps_lie_on_the_board_and_one_pyramid_serves_all_who_wait(
             laid = await asyncio.gather(*(tiles._reference(inspection) for _ in range(5)))
             asked = await asyncio.gather(*(tiles._board(inspection) for _ in range(5)))
             assert len({id(pyramid) for pyramid in laid}) == len({id(pyramid) for pyramid in asked}) == 1
-            await asyncio.gather(*tiles._settling)
+            await asyncio.gather(*tiles._behind)
 
     asyncio.run(run())
