@@ -90,13 +90,30 @@ def _evidence(
     defects: Sequence[Defect],
 ) -> list[Evidence]:
     traced = trace(inspector, image, reference=reference)
-    blank = _blank_tokens(inspector, traced, reference)
     labels = [label_index(defect, inspector.metadata.model.class_names) for defect in defects]
     size = {"height": traced.height, "width": traced.width}
     cells = [
         (label, *called_cell(traced.output.head, label, defect, **size))
         for label, defect in zip(labels, defects, strict=True)
     ]
+    return evidence_at(inspector, traced, cells, reference=reference)
+
+
+@torch.inference_mode()
+def evidence_at(
+    inspector: Inspector,
+    traced: Trace,
+    cells: Sequence[tuple[int, int, int]],
+    *,
+    reference: NDArray[np.uint8] | None,
+) -> list[Evidence]:
+    """The evidence of every level for centres, whether or not they reach a threshold.
+
+    Args:
+        cells: (class index, row, column) of each, cells of 4 px of the traced picture.
+        reference: the one that the picture was traced with.
+    """
+    blank = _blank_tokens(inspector, traced, reference)
 
     def logits(without: tuple[str, ...]) -> list[float]:
         fine, middle, coarse = (

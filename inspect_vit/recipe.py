@@ -85,6 +85,26 @@ class Recipe(Frozen):
             raise ValueError("min_defect_mm needs px_per_mm, the scale of the reference")
         return self
 
+    def check_zones(self, sizes: Sequence[tuple[int, int]]) -> None:
+        """Raises ConfigError for a zone that lies wholly outside each of the references.
+
+        sizes: (width, height) of each reference, px; without any, zones live in the posted pictures.
+        """
+        for kind, zones in (("ignore", self.ignore), ("regions", self.regions)):
+            for n, zone in enumerate(zones):
+                x, y = zip(*zone.polygon, strict=True)
+                inside = (
+                    min(x) < width and max(x) > 0 and min(y) < height and max(y) > 0
+                    for width, height in sizes
+                )
+                if sizes and not any(inside):
+                    named = f" ({zone.name!r})" if zone.name else ""
+                    them = " and ".join(dict.fromkeys(f"{width} x {height}" for width, height in sizes))
+                    raise ConfigError(
+                        f"{kind}.{n}{named} lies outside the reference, which is {them} px: it spans "
+                        f"x {min(x):g} to {max(x):g} and y {min(y):g} to {max(y):g}; draw it on the reference"
+                    )
+
     def check_classes(self, class_names: Sequence[str]) -> None:
         """Raises ConfigError for a class that the model does not know, or the calibration lacks."""
         named = {*self.min_defect_mm, *(target.label for target in self.targets if target.label is not None)}

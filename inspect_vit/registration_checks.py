@@ -72,7 +72,7 @@ def check_poses(
         (find_pose(golden, pose.shows(board), scales=scales, tries=1)[1].share(), k)
         for k, pose in enumerate(OTHERS)
     ]
-    best, best_share = UPRIGHT, upright
+    best, best_share, as_posted = UPRIGHT, upright, cells.share()
     for _, k in sorted((scored for scored in rough if scored[0] >= WORTH_A_LOOK), reverse=True)[:2]:
         share = align_as(OTHERS[k])[1].share()
         if share > best_share + POSE_MARGIN:
@@ -86,13 +86,15 @@ def check_poses(
     if cells.share() >= least and abs(degrees) > MAX_TURN_DEGREES:
         raise RegistrationError(_turned(degrees, about="about "), match=upright)
     if named:
+        # What matches far off the board's place matches by chance, and was not counted in full.
+        where = ", though far off its place" if as_posted > upright else ""
         raise WrongPoseError(
-            f"{best.name}: {best_share:.0%} of the board's structure matches that way, {upright:.0%} as it "
-            f"was posted (limit {MIN_MATCH:.0%}); {best.remedy}"
+            f"{best.name}: {best_share:.0%} of the board's structure matches that way and {as_posted:.0%} as "
+            f"it was posted{where} (wanted at least {MIN_MATCH:.0%}); {best.remedy}"
         )
     raise RegistrationError(
-        f"another product or another side: {upright:.0%} of the board's structure matches the reference "
-        f"(limit {MIN_MATCH:.0%}), and no turn or mirroring fits; "
+        f"another product or another side: {as_posted:.1%} of the board's structure matches the reference "
+        f"(wanted at least {MIN_MATCH:.0%}), and no turn or mirroring fits; "
         "send the reference of this product and side, at the same scale",
         match=upright,
     )

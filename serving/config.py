@@ -93,6 +93,13 @@ class ServingConfig(Frozen):
         le=1.0,
         description="share of the PASS boards that are drawn, by chance, for people to look at",
     )
+    acceptance_share: float = Field(
+        default=0.3,
+        ge=0.0,
+        le=1.0,
+        description="share of the boards, by a hash of the serial, that only examine: nothing is ever "
+        "trained on them, and new thresholds and models are held against them",
+    )
     samples: Path | None = Field(
         default=None,
         description="folder of sample boards for the station; default: data_samples beside serving/",

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inspect_vit.cells import cells_of
+from inspect_vit.drawing import Rect
 from inspect_vit.image_io import read_image
 from inspect_vit.overlay import encode_png
 from inspect_vit.results import InspectionResult
@@ -29,6 +30,8 @@ from serving.explanations import ClientGone, Explanations
 from serving.kept import Key
 from serving.rendering import attention_level, draw_defect_map_colour, draw_map, pack_map, render
 from serving.schemas import EvidenceMap, EvidenceReport, RenderedName
+from serving.spot_schemas import Spot
+from serving.spots import spot_report
 from serving.store import Store, StoredInspection
 
 
@@ -117,6 +120,16 @@ class Drawings:
             trials = await self.explanations.trials(inspection, result, number, maps, client_gone)
         found = {name: trials[key] for name, key in names.items()}
         return evidence_report(inspection.report.id, result, ask, found)
+
+    async def spot(self, inspection: StoredInspection, box: Rect, client_gone: ClientGone) -> Spot:
+        """What the model that made an inspection sees in a box of it; call it inside `engine.admitted()`.
+
+        Raises:
+            VersionGoneError: another model version made the inspection.
+        """
+        result = await asyncio.to_thread(self._result, inspection)
+        seen = await self.explanations.spot(inspection, result, box, client_gone)
+        return spot_report(inspection.report, result, box, seen)
 
     async def _test(
         self,

@@ -62,6 +62,10 @@ class ModelMismatchError(ServingError):
     """A recipe that is pinned to a model version which is not loaded."""
 
 
+class ThresholdRefusedError(ServingError):
+    """A threshold that the reviewed boards do not support; nothing was changed."""
+
+
 class BusyError(ServingError):
     """The queue is full."""
 

@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 from inspect_vit.attribution import board_attention, rollout
 from inspect_vit.cells import CELL_PX
 from inspect_vit.close_up import close_up
+from inspect_vit.drawing import Rect
 from inspect_vit.inspector import Inspector
 from inspect_vit.relevance import relevance
 from inspect_vit.reliability import Reliability, set_up, try_map
 from inspect_vit.results import InspectionResult
+from inspect_vit.spot import Spot, look_at
 from inspect_vit.trace import trace
 from serving.attention import AttentionAsk, Maps
 from serving.engine import Engine, Pixels
@@ -106,6 +108,21 @@ class Explanations:
                     found[name] = await ask_model(partial(try_map, trial, maps[name].clip(min=0)))
                     self._tried.add((*scope, *name), found[name])
         return found
+
+    async def spot(
+        self, inspection: StoredInspection, result: InspectionResult, box: Rect, client_gone: ClientGone
+    ) -> Spot:
+        """The evidence in a box, px of the posted image, whether or not anything was called there.
+
+        Raises:
+            VersionGoneError, ClientGoneError: as `maps`.
+        """
+        ask_model, inspector = self._engine.on_model_thread, self._engine.inspector
+        image, reference = await self._posted(inspection)
+        async with self._engine.pictures(image, reference, client_gone) as (pixels, golden):
+            return await ask_model(
+                lambda: look_at(inspector, pixels, reference=golden, box=box, thresholds=result.thresholds)
+            )
 
     async def _posted(self, inspection: StoredInspection) -> tuple[bytes, bytes | None]:
         """The posted pictures, for the model version that saw them."""

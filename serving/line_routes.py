@@ -10,8 +10,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from inspect_vit.calibration import thresholds_in_force
 from serving.errors import FieldError
+from serving.in_force import in_force
 from serving.preview import make_preview, mode_of, read_reviewed
 from serving.preview_schemas import Preview
 from serving.recipes import get_recipe
@@ -118,14 +118,8 @@ def _preview(backend: Backend, name: str, label: str | None) -> Preview:
     stored, version = get_recipe(engine, name), inspector.metadata.version
     boards = read_reviewed(engine, name, version)
     mode = mode_of(boards, has_references=bool(stored.references))
-    thresholds, _ = thresholds_in_force(
-        stored.recipe.calibration or inspector.calibration,
-        inspector.metadata.thresholds[mode],
-        model_version=version,
-        mode=mode,
-        recipe=name,
-        camera=stored.recipe.camera or backend.config.camera or None,
-    )
+    camera = stored.recipe.camera or backend.config.camera or None
+    thresholds, _ = in_force(inspector, stored, mode, camera=camera)
     return make_preview(
         engine,
         boards,

@@ -15,6 +15,7 @@ from inspect_vit.recipe import Recipe
 from serving.account_schemas import AuditPage, LoginRequest, SessionReport
 from serving.openapi_access import SECURITY_SCHEMES, account_paths, add_security
 from serving.openapi_alarms import ALARM_MODELS, alarm_paths
+from serving.openapi_escapes import ESCAPE_MODELS, escape_paths
 from serving.openapi_line import LINE_MODELS, line_paths
 from serving.openapi_parts import INSPECTION_ID, LABEL
 from serving.openapi_pictures import PICTURE_MODELS, picture_paths
@@ -69,11 +70,12 @@ def openapi_document() -> dict[str, Any]:
             *REVIEW_MODELS,
             *PICTURE_MODELS,
             *LINE_MODELS,
+            *ESCAPE_MODELS,
         ],
         ref_template="#/components/schemas/{model}",
     )
     paths = _paths() | account_paths()
-    for described in (recipe_paths, alarm_paths, review_paths, picture_paths, line_paths):
+    for described in (recipe_paths, alarm_paths, review_paths, picture_paths, line_paths, escape_paths):
         paths |= described(_responses)
     add_security(paths)
     return {

@@ -40,8 +40,15 @@ def review_paths(responses: Any) -> dict[str, Any]:
     return {
         f"{one}/review": {
             "get": {
-                "summary": "What people said of an inspection",
-                "parameters": [identifier],
+                "summary": "What people said of an inspection, now or up to an earlier revision",
+                "parameters": [
+                    identifier,
+                    _query(
+                        "revision",
+                        {"type": "integer", "minimum": 0, "maximum": 2**31 - 1},
+                        "as it stood then, never hasty; 0: before anybody spoke; default: now",
+                    ),
+                ],
                 "responses": responses(_json("Review"), [404, 422]),
             }
         },
@@ -74,7 +81,7 @@ def _queue_query() -> list[dict[str, Any]]:
         _query(
             "order",
             _one_of(QueueOrder, "newest"),
-            "worst: highest score first; uncertain: nearest to a threshold first",
+            "worst: highest score first, ERROR last; uncertain: nearest to a threshold first",
         ),
         _query("state", _one_of(QueueState, "open"), "all: PASS that were not drawn, too"),
         _query("verdict", {"type": "string", "enum": ["PASS", "FAIL", "ERROR"]}, "only this verdict"),
@@ -87,7 +94,7 @@ def _queue_query() -> list[dict[str, Any]]:
         _query("limit", {"type": "integer", "minimum": 1, "maximum": 200, "default": 50}, "page size"),
         _query(
             "after",
-            {"type": "string", "pattern": "^([0-9.]+-)?[0-9a-f]{32}$"},
+            {"type": "string", "pattern": "^(-?[0-9.]+-)?[0-9a-f]{32}$"},
             "where the page before ended; take `next` as it is",
         ),
     ]

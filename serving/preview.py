@@ -46,6 +46,13 @@ class ReviewedBoard:
     inspection: str
     key: str
     """Of the board: its serial, or else the inspection."""
+    serial: str | None
+    revision: int
+    """Of its review."""
+    score: float
+    """Highest centre score anywhere, rounded to 4 decimals: at thresholds above it nothing is called."""
+    is_good: bool
+    """No call is real, and nothing was missed."""
     is_audited: bool
     has_reference: bool
     words: dict[int, str]
@@ -54,11 +61,13 @@ class ReviewedBoard:
 
 
 @dataclass
-class _Class:
-    """What is known of one class."""
+class ClassScores:
+    """What is known of one class, by the class that was called."""
 
     real: list[float] = field(default_factory=list)
     false: list[float] = field(default_factory=list)
+    false_boards: list[str] = field(default_factory=list)
+    """The board of each false call."""
     num_process_indicators: int = 0
     missed: int = 0
     boards: dict[str, float] = field(default_factory=dict)
@@ -66,6 +75,10 @@ class _Class:
 
     def add_defect(self, board: str, score: float) -> None:
         self.boards[board] = min(score, self.boards.get(board, 1.0))
+
+    def add_false_call(self, board: str, score: float) -> None:
+        self.false.append(score)
+        self.false_boards.append(board)
 
     def boards_missed(self, threshold: float) -> int:
         return sum(score < threshold for score in self.boards.values())
@@ -81,6 +94,9 @@ def read_reviewed(engine: Engine, recipe: str, model_version: str) -> list[Revie
             InspectionRow.serial,
             InspectionRow.verdict,
             InspectionRow.reference_sha256,
+            QueueRow.revision,
+            QueueRow.score,
+            QueueRow.final,
             ReviewRow.document,
         )
         .join(QueueRow, QueueRow.inspection == InspectionRow.id)
@@ -101,12 +117,16 @@ def read_reviewed(engine: Engine, recipe: str, model_version: str) -> list[Revie
     )
     found = []
     with Session(engine) as session:
-        for inspection, serial, verdict, reference, text in session.execute(query):
+        for inspection, serial, verdict, reference, revision, score, final, text in session.execute(query):
             document = json.loads(text)
             found.append(
                 ReviewedBoard(
                     inspection=inspection,
                     key=inspection if serial is None else f"serial {serial}",
+                    serial=serial,
+                    revision=revision,
+                    score=score,
+                    is_good=final == "good",
                     is_audited=verdict == Verdict.PASS.value,
                     has_reference=reference is not None,
                     words={defect: word for defect, (word, _) in words_of(document).items()},
@@ -140,7 +160,7 @@ def make_preview(
         label: only this class; None: all.
     """
     boards = [board for board in boards if board.has_reference == (mode == "with_reference")]
-    classes = _gather(engine, boards)
+    classes = gather(engine, boards)
     targets = list(targets)
     names = list(dict.fromkeys([*thresholds, *sorted(classes)]))
     together: dict[str, bool] = {}
@@ -156,7 +176,7 @@ def make_preview(
         boards=len({board.key for board in boards}),
         audited=len({board.key for board in boards if board.is_audited}),
         classes=tuple(
-            _preview(name, classes.get(name, _Class()), thresholds.get(name), targets)
+            _preview(name, classes.get(name, ClassScores()), thresholds.get(name), targets)
             for name in names
             if label in (None, name)
         ),
@@ -169,8 +189,16 @@ def make_preview(
     )
 
 
-def _gather(engine: Engine, boards: Sequence[ReviewedBoard]) -> dict[str, _Class]:
-    classes = defaultdict[str, _Class](_Class)
+def gather(
+    engine: Engine, boards: Sequence[ReviewedBoard], *, scores: Mapping[tuple[str, int], float] | None = None
+) -> dict[str, ClassScores]:
+    """The scores of every class on `boards`.
+
+    Args:
+        scores: by inspection and index among its missed defects, those of calls that would find them.
+    """
+    scores = scores or {}
+    classes = defaultdict[str, ClassScores](ClassScores)
     by_inspection = {board.inspection: board for board in boards}
     ids = list(by_inspection)
     with Session(engine) as session:
@@ -184,17 +212,23 @@ def _gather(engine: Engine, boards: Sequence[ReviewedBoard]) -> dict[str, _Class
                     one.real.append(score)
                     one.add_defect(board.key, score)
                 elif word == "false_call":
-                    one.false.append(score)
+                    one.add_false_call(board.key, score)
                 elif word == "process_indicator":
                     one.num_process_indicators += 1
     for board in boards:
-        for label in board.missed:
-            classes[label].missed += 1
-            classes[label].add_defect(board.key, NEVER)
+        for n, label in enumerate(board.missed):
+            found = scores.get((board.inspection, n))
+            classes[label].add_defect(board.key, NEVER if found is None else found)
+            if found is None:
+                classes[label].missed += 1
+            else:
+                classes[label].real.append(found)
     return classes
 
 
-def _preview(label: str, one: _Class, threshold: float | None, targets: Sequence[Target]) -> ClassPreview:
+def _preview(
+    label: str, one: ClassScores, threshold: float | None, targets: Sequence[Target]
+) -> ClassPreview:
     return ClassPreview(
         label=label,
         threshold=threshold,
@@ -212,21 +246,23 @@ def _preview(label: str, one: _Class, threshold: float | None, targets: Sequence
     )
 
 
-def _points(one: _Class, threshold: float | None) -> tuple[ThresholdPoint, ...]:
+def _points(one: ClassScores, threshold: float | None) -> tuple[ThresholdPoint, ...]:
     if threshold is None:
         return ()
     above = sorted({threshold, *(score for score in (*one.real, *one.false) if score > threshold)})
     if len(above) > MAX_POINTS:
         above = [above[at] for at in np.linspace(0, len(above) - 1, MAX_POINTS).round().astype(int)]
+    return tuple(point_at(one, at) for at in above)
+
+
+def point_at(one: ClassScores, threshold: float) -> ThresholdPoint:
+    """What a threshold does to the calls of a class."""
     n = len(one.boards)
-    return tuple(
-        ThresholdPoint(
-            threshold=at,
-            misses=one.missed + sum(score < at for score in one.real),
-            false_calls=sum(score >= at for score in one.false),
-            miss_bound=upper_bound(one.boards_missed(at), n, confidence=CONFIDENCE) if n else None,
-        )
-        for at in above
+    return ThresholdPoint(
+        threshold=threshold,
+        misses=one.missed + sum(score < threshold for score in one.real),
+        false_calls=sum(score >= threshold for score in one.false),
+        miss_bound=upper_bound(one.boards_missed(threshold), n, confidence=CONFIDENCE) if n else None,
     )
 
 

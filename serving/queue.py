@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Engine, Select, and_, func, or_, select
+from sqlalchemy import ColumnElement, Engine, Select, and_, func, not_, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from inspect_vit.results import Verdict
@@ -22,6 +23,9 @@ VALUES: dict[QueueOrder, InstrumentedAttribute[float] | None] = {
     "uncertain": QueueRow.uncertainty,
 }
 """By what each order sorts before the id."""
+NOT_INSPECTED = -1.0
+"""Value of a board with verdict ERROR in the order `worst`, where no score says anything of it: below all
+scores, so that such boards come last."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +56,30 @@ def list_queue(
     engine: Engine, asked: QueueFilter, *, order: QueueOrder, limit: int, after: Cursor | None = None
 ) -> list[tuple[QueueItem, Cursor]]:
     """Up to `limit` boards behind `after`. Among equals the newest comes first."""
-    value = VALUES[order]
-    query = _joined().where(*_conditions(asked)).limit(limit)
+    query = _joined().where(*_conditions(asked))
+    with Session(engine) as session:
+        if order != "worst":
+            rows = _page(session, query, VALUES[order], limit=limit, after=after)
+            return [(_item(row), _cursor(row[0], order)) for row in rows]
+        # One query after the other, as no index begins with whether a board was inspected.
+        rows, is_inspected = [], QueueRow.verdict != Verdict.ERROR.value
+        if after is None or after.value != NOT_INSPECTED:
+            rows = _page(session, query.where(is_inspected), VALUES[order], limit=limit, after=after)
+            after = None
+        if len(rows) < limit:
+            behind = query.where(not_(is_inspected))
+            rows = [*rows, *_page(session, behind, None, limit=limit - len(rows), after=after)]
+    return [(_item(row), _cursor(row[0], order)) for row in rows]
+
+
+def _page(
+    session: Session,
+    query: Select[Any, Any, Any, Any, Any],
+    value: InstrumentedAttribute[float] | None,
+    *,
+    limit: int,
+    after: Cursor | None,
+) -> Sequence[Any]:
     if value is not None:
         query = query.order_by(value.desc())
     if after is not None:
@@ -63,9 +89,7 @@ def list_queue(
         else:
             # The first condition is all that an index can begin with.
             query = query.where(value <= after.value, or_(value < after.value, is_older))
-    with Session(engine) as session:
-        rows = session.execute(query.order_by(QueueRow.inspection.desc())).all()
-    return [(_item(row), _cursor(row[0], order)) for row in rows]
+    return session.execute(query.order_by(QueueRow.inspection.desc()).limit(limit)).all()
 
 
 def count_queue(engine: Engine, asked: QueueFilter) -> QueueCounts:
@@ -141,6 +165,8 @@ def _counted(
 
 def _cursor(row: QueueRow, order: QueueOrder) -> Cursor:
     value = VALUES[order]
+    if order == "worst" and row.verdict == Verdict.ERROR.value:
+        return Cursor(row.inspection, NOT_INSPECTED)
     return Cursor(row.inspection, 0.0 if value is None else getattr(row, value.key))
 
 

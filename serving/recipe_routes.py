@@ -140,6 +140,10 @@ def _store(
         except NotFoundError:
             there = 0
         expected = there if expected is None else expected
+    try:
+        settings.check_zones([(one.width, one.height) for one in references])
+    except ConfigError as error:
+        raise FieldError(f"recipe: {error}") from error
     return put_recipe(
         engine,
         name,

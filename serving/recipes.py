@@ -7,8 +7,10 @@ by their SHA-256, which no retention touches.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import Engine, func, select
 from sqlalchemy.exc import IntegrityError
@@ -56,11 +58,13 @@ def put_recipe(
     *,
     expected: int | None = None,
     model_version: str | None = None,
+    because: Mapping[str, Any] | None = None,
 ) -> StoredRecipe:
     """Store a new revision.
 
     Args:
         expected: the revision that the caller read, 0 for a recipe that must be new; None: whatever is there.
+        because: what else the audit trail tells of it.
 
     Raises:
         RevisionConflictError: another revision is there.
@@ -82,6 +86,7 @@ def put_recipe(
         session.add(row)
         action = REPLACED if current else ADDED
         details = {"revision": row.revision, "references": [one.sha256 for one in references]}
+        details |= because or {}
         record(session, actor, action, object_name=name, details=details, model_version=model_version)
         try:
             session.commit()

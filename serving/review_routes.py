@@ -13,15 +13,16 @@ from starlette.routing import Route
 from serving.bodies import Body, read_json
 from serving.review_posting import Posted, post_disposition, post_verification
 from serving.review_schemas import DispositionRequest, Verification
-from serving.reviews import read_review
+from serving.reviews import read_review, review_at
 from serving.roles import Actor
 from serving.store import Store
-from serving.wire import read_query, wire_response
+from serving.wire import read_number, read_query, wire_response
 
 if TYPE_CHECKING:
     from serving.backend import Backend
 
 MAX_BODY_BYTES = 1_000_000
+MAX_REVISION = 2**31 - 1
 _VERIFICATION = (
     'send {"expects": 0, "calls": [{"defect": 1, "word": "false_call", "label": "short"}], "missed": [], '
     '"checked": true}'
@@ -31,9 +32,14 @@ _DISPOSITION = 'send {"expects": 1, "disposition": "rework", "note": ""}'
 
 async def get(request: Request) -> Response:
     """GET /v1/inspections/{id}/review."""
-    read_query(request, set())
-    review = await asyncio.to_thread(read_review, _backend(request).store.engine, request.path_params["id"])
-    return wire_response(review)
+    asked = read_query(request, {"revision"}).get("revision")
+    store, inspection_id = _backend(request).store, request.path_params["id"]
+    if asked is None:
+        return wire_response(await asyncio.to_thread(read_review, store.engine, inspection_id))
+    # 0 is how it stood before anybody spoke.
+    revision = 0 if asked == "0" else read_number("revision", asked, most=MAX_REVISION)
+    inspection = await asyncio.to_thread(store.get, inspection_id)
+    return wire_response(await asyncio.to_thread(review_at, store.engine, inspection.report, revision))
 
 
 async def verify(request: Request) -> Response:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from serving.database import InspectionRow
 from serving.errors import NotFoundError
 from serving.ids import first_id_at
-from serving.review_rules import QUESTION
+from serving.review_rules import QUESTION, stands
 from serving.review_schemas import (
     MAX_HISTORY,
     Document,
@@ -172,12 +172,47 @@ def review_in(session: Session, inspection_id: str) -> Review:
         question=QUESTION if place.hasty else "",
         actor=None if newest is None else newest.actor,
         at=None if newest is None else newest.at,
-        history=tuple(
-            ReviewEntry.model_validate(
-                {"revision": row.revision, "kind": row.kind, "actor": row.actor, "at": row.at}
-            )
-            for row in reversed(rows)
-        ),
+        history=_entries(rows),
+    )
+
+
+def review_at(engine: Engine, report: StoredReport, revision: int) -> Review:
+    """How a review stood at one of its revisions; 0: before anybody spoke. Raises NotFoundError."""
+    with Session(engine) as session:
+        now = review_in(session, report.id)
+        if revision == now.revision:
+            return now
+        row = session.get(ReviewRow, (report.id, revision)) if revision else None
+        at_once = select(ReviewRow).where(ReviewRow.inspection == report.id, ReviewRow.revision <= revision)
+        rows = session.scalars(at_once.order_by(ReviewRow.revision.desc()).limit(MAX_HISTORY)).all()
+    if revision and row is None:
+        raise NotFoundError(
+            f"the review of inspection {report.id} has no revision {revision}; its newest is {now.revision}"
+        )
+    then = None if row is None else revision_of(row)
+    document = Document() if then is None else then.document
+    state, final = stands(document, report)
+    return Review(
+        inspection=report.id,
+        revision=revision,
+        state=state,
+        **dict(document),
+        final=final,
+        hasty=False,
+        question="",
+        actor=None if then is None else then.actor,
+        at=None if then is None else then.at,
+        history=_entries(rows),
+    )
+
+
+def _entries(rows: Sequence[ReviewRow]) -> tuple[ReviewEntry, ...]:
+    """Of rows that come newest first, oldest first."""
+    return tuple(
+        ReviewEntry.model_validate(
+            {"revision": row.revision, "kind": row.kind, "actor": row.actor, "at": row.at}
+        )
+        for row in reversed(rows)
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from urllib.parse import urlencode
 
 from sqlalchemy import Engine, select
@@ -11,9 +11,11 @@ from sqlalchemy.orm import Session
 
 from inspect_vit.drawing import Rect
 from inspect_vit.results import BoxXyxy, Verdict
+from serving.calls import calls_of
 from serving.crops import box_around
 from serving.database import InspectionRow
 from serving.errors import NotFoundError
+from serving.line_tables import CallRow
 from serving.picture_schemas import SimilarCall, SimilarCalls
 from serving.reviews import latest_reviews
 from serving.schemas import DefectReport, StoredReport
@@ -24,6 +26,9 @@ CROP_PX = 240
 NEAR_SHARE = 0.01
 """Of the board's longest side: the nearest band of places. Each further band reaches twice as far."""
 
+FARTHEST = 99
+"""Band of a call on another side or lighting of the product: of another reference."""
+
 Words = Mapping[tuple[str, int], str]
 """(inspection, defect) -> what a person said of the call."""
 
@@ -32,30 +37,52 @@ def similar_calls(engine: Engine, report: StoredReport, number: int, *, limit: i
     """Calls on other boards of the same recipe, or without one like this one, the most alike first.
 
     Places are compared in bands, so that of calls at about the same place the one of like size comes first.
+    Reports are read of those alone that may be among the first `limit`.
 
     Raises:
         NotFoundError: the inspection has no such defect.
     """
     call = defect_of(report, number)
-    query = (
-        select(InspectionRow.report)
+    here = next(row for row in calls_of(report) if row.defect == number)
+    newest = (
+        select(InspectionRow.id)
         .where(InspectionRow.verdict == Verdict.FAIL.value, InspectionRow.id != report.id)
         .where(InspectionRow.recipe == report.recipe)
         .order_by(InspectionRow.id.desc())
         .limit(NUM_SEARCHED)
     )
     with Session(engine) as session:
-        others = [StoredReport.model_validate_json(text) for text in session.scalars(query)]
-    words = words_of(engine, [other.id for other in others])
-    found = [
-        (_unlikeness(report, call, other, defect, words), other, defect)
-        for other in others
-        for defect in other.defects
+        ids = session.scalars(newest).all()
+        rows = session.scalars(select(CallRow).where(CallRow.inspection.in_(ids))).all()
+    words = words_of(engine, ids)
+    # Where a place is not known as a number, the report may tell it in another way.
+    in_words = {row.inspection for row in rows if _is_placeless(row) or _is_placeless(here)}
+    told = _reports(engine, in_words)
+    # Retention may delete what was found, from here on to the end.
+    rows = [row for row in rows if row.inspection not in in_words - told.keys()]
+
+    def likeness(row: CallRow) -> tuple[bool, bool, int]:
+        """What calls are sorted by before their size: class, whether a person said something, place."""
+        other = told.get(row.inspection)
+        if other is None:
+            band = _band_on_reference(report, here, row)
+        else:
+            band = _band(report, call, other, defect_of(other, row.defect))
+        return row.label != call.label, (row.inspection, row.defect) not in words, band
+
+    # Of calls that are alike the newest comes first.
+    ordered = sorted(rows, key=lambda row: (row.inspection, -row.defect), reverse=True)
+    found = sorted(((likeness(row), row) for row in ordered), key=lambda each: each[0])
+    found = [each for each in found if each[0] <= found[min(limit, len(found)) - 1][0]]
+    reports = told | _reports(engine, {row.inspection for _, row in found} - told.keys())
+    answers = [
+        (like, reports[row.inspection], defect_of(reports[row.inspection], row.defect))
+        for like, row in found
+        if row.inspection in reports
     ]
-    # Stable: of calls that are alike the newest comes first.
-    found.sort(key=lambda each: each[0])
+    answers.sort(key=lambda each: (each[0], _size_ratio(call, each[2])))
     return SimilarCalls(
-        calls=tuple(_answer(call, other, defect, words) for _, other, defect in found[:limit])
+        calls=tuple(_answer(call, other, defect, words) for _, other, defect in answers[:limit])
     )
 
 
@@ -79,16 +106,23 @@ def words_of(engine: Engine, inspections: Iterable[str]) -> Words:
     }
 
 
-def _unlikeness(
-    report: StoredReport, call: DefectReport, other: StoredReport, defect: DefectReport, words: Words
-) -> tuple[bool, bool, int, float]:
-    """What calls are sorted by: class, whether a person said something, place, size."""
-    return (
-        defect.label != call.label,
-        (other.id, defect.id) not in words,
-        _band(report, call, other, defect),
-        _size_ratio(call, defect),
-    )
+def _reports(engine: Engine, ids: Collection[str]) -> dict[str, StoredReport]:
+    with Session(engine) as session:
+        texts = session.scalars(select(InspectionRow.report).where(InspectionRow.id.in_(ids))).all()
+    return {report.id: report for report in map(StoredReport.model_validate_json, texts)}
+
+
+def _is_placeless(row: CallRow) -> bool:
+    return row.x is None or row.y is None
+
+
+def _band_on_reference(report: StoredReport, here: CallRow, there: CallRow) -> int:
+    """As `_band`, of two places in px of a reference, or of the picture where there is none."""
+    if here.reference != there.reference:
+        return FARTHEST
+    assert here.x is not None and here.y is not None and there.x is not None and there.y is not None
+    distance = math.dist((here.x, here.y), (there.x, there.y))
+    return _band_of(distance / max(report.image.width, report.image.height))
 
 
 def _band(report: StoredReport, call: DefectReport, other: StoredReport, defect: DefectReport) -> int:
@@ -99,6 +133,11 @@ def _band(report: StoredReport, call: DefectReport, other: StoredReport, defect:
         # The picture's scale is the box's: its longest side is known in both.
         longest = max(report.image.width, report.image.height) * _mm_per_px(call)
         distance = math.dist(call.place_mm, defect.place_mm) / longest
+    return _band_of(distance)
+
+
+def _band_of(distance: float) -> int:
+    """Of a distance in shares of the board's longest side."""
     return max(0, math.ceil(math.log2(max(distance, 1e-9) / NEAR_SHARE)))
 
 

@@ -104,6 +104,23 @@ def test_least_sizes_are_px_of_the_posted_picture(goldens: list[GoldenReference]
     assert min_sizes_px(Recipe(), found) == {}
 
 
+def test_a_zone_must_touch_one_of_the_references() -> None:
+    beside = Zone(name="logo", polygon=((640, 0), (700, 0), (700, 40), (640, 40)))
+    across = Zone(polygon=((-9, -9), (1, -9), (1, 1), (-9, 1)))
+    Recipe(ignore=(across, BOX), regions=(across,)).check_zones([(640, 480)])
+    Recipe(ignore=(beside,)).check_zones([(640, 480), (641, 480)])
+    Recipe(ignore=(beside,)).check_zones([])
+    with pytest.raises(ConfigError) as refused:
+        Recipe(ignore=(across, beside)).check_zones([(640, 480), (600, 480), (640, 480)])
+    assert str(refused.value) == (
+        "ignore.1 ('logo') lies outside the reference, which is 640 x 480 and 600 x 480 px: it spans "
+        "x 640 to 700 and y 0 to 40; draw it on the reference"
+    )
+    for corners in (((0, 480), (9, 480), (9, 490)), ((0, -9), (9, -9), (9, 0)), ((-9, 0), (0, 0), (0, 9))):
+        with pytest.raises(ConfigError, match=r"regions\.0 lies outside the reference"):
+            Recipe(regions=(Zone(polygon=corners),)).check_zones([(640, 480)])
+
+
 def test_what_cannot_be_meant_is_refused() -> None:
     with pytest.raises(ValidationError, match="min_defect_mm needs px_per_mm"):
         Recipe(min_defect_mm={"spur": 0.1})

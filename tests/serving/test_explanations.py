@@ -1,6 +1,6 @@
 """Maps and their tests, as the service computes them from what it stored, against the library.
 
-In this process and with a small loud model, whose scores hang on places; random weights of nano's don't.
+In this process and with a small loud model.
 """
 
 from __future__ import annotations
@@ -13,14 +13,10 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
-import torch
 
 from inspect_vit.alignment import lay_under
 from inspect_vit.attribution import explanation_maps
-from inspect_vit.checkpoint import save_checkpoint
-from inspect_vit.config import ModelConfig, PatchLevelConfig
 from inspect_vit.inspector import Inspector
-from inspect_vit.model import HierarchicalViT
 from inspect_vit.relevance import relevance
 from inspect_vit.reliability import faithfulness_of
 from serving.attention import AttentionAsk, asked_cells
@@ -31,32 +27,12 @@ from serving.roles import ANYONE
 from serving.schemas import EVIDENCE_MAPS, InspectOptions, RenderedName
 from serving.store import StoredInspection
 from serving.uploads import Upload
-
-LEVELS = (
-    PatchLevelConfig(patch_size=4, embed_dim=8, depth=1, head_dim=8, window=4, mlp_ratio=2),
-    PatchLevelConfig(patch_size=16, embed_dim=16, depth=2, head_dim=8, window=2, mlp_ratio=2),
-    PatchLevelConfig(patch_size=32, embed_dim=16, depth=1, head_dim=8, window=0, mlp_ratio=2),
-)
+from tests.loud import save_loud
 
 
 @pytest.fixture(scope="module")
 def loud_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    torch.manual_seed(0)
-    names = ("a", "b")
-    model = HierarchicalViT(
-        ModelConfig(class_names=names, levels=LEVELS, head_width=8, size_multiple=32, envelope_radii=(1,))
-    )
-    torch.nn.init.normal_(model.head.out.weight, std=0.8)
-    path = tmp_path_factory.mktemp("loud") / "loud.safetensors"
-    limits = dict.fromkeys(names, 0.3)
-    save_checkpoint(
-        path,
-        model,
-        name="loud",
-        thresholds={"with_reference": limits, "without_reference": limits},
-        training={},
-    )
-    return path
+    return save_loud(tmp_path_factory.mktemp("loud") / "loud.safetensors")
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ from serving import (
     accounts,
     alarm_routes,
     challenge_routes,
+    escape_routes,
     event_routes,
     line_routes,
     picture_routes,
@@ -45,7 +46,7 @@ def test_every_route_is_described_and_nothing_else() -> None:
         (route.path, method.lower())
         for module in (
             *(routes, accounts, recipe_routes, alarm_routes, challenge_routes, line_routes),
-            *(review_routes, queue_routes, event_routes, picture_routes),
+            *(review_routes, queue_routes, event_routes, picture_routes, escape_routes),
         )
         for route in module.ROUTES
         for method in route.methods or ()
@@ -84,7 +85,9 @@ def test_the_server_serves_it_and_every_described_page_answers(
     for path, methods in document["paths"].items():
         if "get" in methods and path not in WITHOUT_END:
             place = {"layer": "image", "level": "0", "column": "0", "row": "0"}
-            answer = server.client.get(path.format(id=report["id"], name="described", number="1", **place))
+            asked = {"box": "10,10,40,30"} if path.endswith("/spot") else None
+            at = path.format(id=report["id"], name="described", number="1", **place)
+            answer = server.client.get(at, params=asked)
             assert answer.status_code == 200, path
             described = methods["get"]["responses"]["200"]["content"]
             found = answer.headers["content-type"].partition(";")[0]

@@ -133,7 +133,7 @@ def test_filters_and_counts_agree_with_a_look_at_every_board(filled: Any) -> Non
 def test_pages_show_each_board_once_while_others_come_in(filled: Any, order: QueueOrder) -> None:
     values = {
         "newest": lambda item: 0.0,
-        "worst": lambda item: item.score,
+        "worst": lambda item: -1.0 if item.verdict == "ERROR" else item.score,
         "uncertain": lambda item: item.uncertainty,
     }
     by_id = sorted(filled.everything, key=lambda item: item.id, reverse=True)
@@ -148,6 +148,27 @@ def test_pages_show_each_board_once_while_others_come_in(filled: Any, order: Que
         filled.add()
     assert [item.id for item in seen if item in filled.everything] == [item.id for item in wanted]
     assert len({item.id for item in seen}) == len(seen)
+
+
+def test_of_the_worst_boards_those_that_were_not_inspected_come_last(
+    config: ServingConfig, boards: Any
+) -> None:
+    store = Store(config)
+    told = [("ERROR", 0.99), ("FAIL", 0.5), ("ERROR", 0.01), ("FAIL", 0.9), ("FAIL", 0.0)]
+    for verdict, score in told:
+        report = boards.report(verdict=verdict).model_copy(update={"score": score})
+        boards.add(store, report, image=report.id.encode())
+    found = [item for item, _ in list_queue(store.engine, QueueFilter(), order="worst", limit=9)]
+    # A board that was not inspected keeps the score that it has; among such ones the newest comes first.
+    order = [("FAIL", 0.9), ("FAIL", 0.5), ("FAIL", 0.0), ("ERROR", 0.01), ("ERROR", 0.99)]
+    assert [(item.verdict.value, item.score) for item in found] == order
+    # Page by page, across where the two meet.
+    after, seen = None, []
+    while page := list_queue(store.engine, QueueFilter(), order="worst", limit=2, after=after):
+        seen += [item for item, _ in page]
+        after = page[-1][1]
+    assert seen == found
+    store.close()
 
 
 def test_the_queue_over_http(guarded: Any, board_png: bytes) -> None:

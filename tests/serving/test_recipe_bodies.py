@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -36,3 +37,24 @@ def test_a_body_of_another_kind_is_told_what_a_recipe_takes(server: Any, path: s
     assert (refused.status_code, refused.json()["error"]["code"]) == (415, "not_multipart")
     assert "/v1/recipes/NAME" in refused.json()["error"]["hint"]
     assert "content-type: application/json" in refused.json()["error"]["hint"]
+
+
+def test_a_zone_off_the_reference_is_refused_and_nothing_is_stored(
+    server: Any, path: str, reference_png: bytes
+) -> None:
+    """The reference is 320 x 256 px."""
+    on, off = ([[x, 0], [x + 9, 0], [x + 9, 9]] for x in (319, 320))
+    files = {
+        "reference": ("top.png", reference_png),
+        "recipe": (None, json.dumps({"ignore": [{"polygon": on}]})),
+    }
+    server.client.put(path, files=files).raise_for_status()
+    # Both with the references that are there and with one that comes along.
+    settings = {"regions": [{"polygon": on}, {"name": "logo", "polygon": off}]}
+    sent = {"reference": ("top.png", reference_png), "recipe": (None, json.dumps(settings))}
+    for answer in (server.client.put(path, json=settings), server.client.put(path, files=sent)):
+        assert (answer.status_code, answer.json()["error"]["code"]) == (422, "bad_field"), answer.text
+        told = answer.json()["error"]["message"]
+        assert told.startswith("recipe: regions.1 ('logo') lies outside the reference, which is 320 x 256 px")
+        assert "it spans x 320 to 329 and y 0 to 9" in told
+    assert server.client.get(path).json()["recipe"]["regions"] == [], "the first revision stands"

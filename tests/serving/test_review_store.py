@@ -25,7 +25,7 @@ from serving.queue_rows import forget
 from serving.restore import restore
 from serving.retention import Limits, count_kept, plan, prune
 from serving.review_tables import QueueLabelRow, QueueRow, ReviewRow
-from serving.reviews import done_reviews, latest_reviews, read_review, revisions
+from serving.reviews import done_reviews, latest_reviews, read_review, review_at, revisions
 from serving.store import Store
 from tests.serving.reviewing import ANNA, BEN, dispose, verify, with_calls
 
@@ -51,6 +51,10 @@ def test_every_post_is_a_revision_and_undo_is_one_more(config: ServingConfig, bo
         (4, "verification", "anna"),
     ]
     assert read_review(store.engine, report.id) == undone
+    then = [review_at(store.engine, report, revision) for revision in range(5)]
+    assert then == [untouched, first.review, second.review, third.review, undone]
+    with pytest.raises(NotFoundError, match="no revision 5; its newest is 4"):
+        review_at(store.engine, report, 5)
     trail = read_audit(store.engine, limit=9)
     assert [(one.action, one.actor, one.details["revision"]) for one in trail] == [
         ("inspection_verified", "anna", 4),

@@ -51,6 +51,13 @@ def test_an_operator_reviews_a_board_from_end_to_end(guarded: Any, report: Any) 
     done = guarded.call("POST", f"{base}/disposition", "engineer", json=disposition).json()
     assert (done["revision"], done["state"], done["note"]) == (2, "done", "line 1\nline 2")
     assert guarded.call("GET", f"{base}/review", "operator").json() == done
+    earlier = [guarded.call("GET", f"{base}/review?revision={n}", "operator").json() for n in range(3)]
+    assert (earlier[0]["calls"], earlier[0]["history"], earlier[0]["state"]) == ([], [], "open")
+    # So many false calls at once were asked back; what was said then is told without the question.
+    assert earlier[1] == {**answers[0].json(), "hasty": False, "question": ""}
+    assert earlier[2] == done
+    assert guarded.call("GET", f"{base}/review?revision=3", "operator").status_code == 404
+    assert guarded.call("GET", f"{base}/review?revision=-1", "operator").status_code == 422
     counted = 'inspect_vit_review_words_total{word="false_call"}'
     assert metric(guarded, counted) == false_calls + len(calls), "counted once"
     assert metric(guarded, 'inspect_vit_review_words_total{word="missed"}') == missed + 1

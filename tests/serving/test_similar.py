@@ -6,9 +6,11 @@ import dataclasses
 from contextlib import closing
 
 import pytest
+from sqlalchemy.orm import Session
 
 from inspect_vit.results import BoxXyxy, Defect
 from serving.config import ServingConfig
+from serving.database import InspectionRow
 from serving.errors import NotFoundError
 from serving.schemas import StoredReport
 from serving.similar import similar_calls
@@ -27,6 +29,8 @@ def add(
     *,
     recipe: str | None = "panel",
     place_mm: tuple[float, float] | None = None,
+    place_px: tuple[float, float] | None = None,
+    reference: str = "top",
     verdict: str = "FAIL",
     serial: str | None = None,
 ) -> StoredReport:
@@ -40,6 +44,9 @@ def add(
     told["recipe"] = recipe
     if place_mm is not None:
         told["defects"] = [{**told["defects"][0], "place_mm": place_mm, "size_mm": (1.0, 1.0)}]
+    if place_px is not None:
+        told["defects"] = [{**told["defects"][0], "place_px": place_px}]
+        told["reference"] = {**told["reference"], "name": reference}
     report = StoredReport.model_validate(told)
     boards.add(store, report, digest=report.id * 2)
     return report
@@ -78,6 +85,24 @@ def test_places_on_the_board_count_where_they_are_known(config: ServingConfig, b
             (lies_near.id, 5.0),
             (seen_near.id, 30.0),
         ]
+
+
+def test_reports_are_read_of_the_likeliest_calls_alone(config: ServingConfig, boards: Boards) -> None:
+    with closing(Store(config)) as store:
+        places = {"far": (900.0, 700.0), "near": (506.0, 400.0), "large": (500.0, 405.0)}
+        made = {
+            name: add(store, boards, "short", square(500, 400, 40 if name == "large" else 20), place_px=place)
+            for name, place in places.items()
+        }
+        other_side = add(store, boards, "short", square(500, 400), place_px=(500.0, 400.0), reference="back")
+        asked = add(store, boards, "short", square(100, 100), place_px=(500.0, 400.0))
+        with Session(store.engine) as session:
+            for unread in (made["far"], other_side):
+                session.get_one(InspectionRow, unread.id).report = "no report"
+            session.commit()
+        found = similar_calls(store.engine, asked, 1, limit=2).calls
+        # Both lie in the nearest band, and one has the asked call's size.
+        assert [call.inspection for call in found] == [made["near"].id, made["large"].id]
 
 
 def test_boards_without_a_recipe_are_compared_among_themselves(config: ServingConfig, boards: Boards) -> None:
