@@ -12,6 +12,8 @@ from inspect_vit.config import Frozen, ModelConfig
 from inspect_vit.errors import ConfigError
 
 DATA_VARIABLE = "INSPECT_VIT_DATA"
+Ablation = Literal["sum", "concatenation", "no-fine-level", "one-w-o", "shifted-windows"]
+"""Parts of the hierarchy that training/ablated.py can replace."""
 
 
 class DataConfig(Frozen):
@@ -112,6 +114,9 @@ class TrainConfig(Frozen):
     plain_vit: PlainVitConfig | None = Field(
         None, description="train the baseline in place of the hierarchy, for benchmarks/hierarchy.py"
     )
+    ablation: Ablation | None = Field(
+        None, description="train the hierarchy with one part replaced, for benchmarks/ablations.py"
+    )
     data: DataConfig
     augment: AugmentConfig = AugmentConfig()
     optim: OptimConfig = OptimConfig()
@@ -131,6 +136,8 @@ class TrainConfig(Frozen):
 
     @model_validator(mode="after")
     def _sizes_fit(self) -> Self:
+        if self.plain_vit is not None and self.ablation is not None:
+            raise ValueError("plain_vit and ablation exclude each other")
         if self.data.val_groups and self.data.val_share is not None:
             raise ValueError("data.val_groups and data.val_share exclude each other")
         if (

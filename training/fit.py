@@ -60,6 +60,8 @@ def fit(config: TrainConfig, *, out: Path, fresh: bool = False) -> Path:
     """
     if config.plain_vit is not None:
         raise ConfigError("plain_vit is the baseline of benchmarks/hierarchy.py and makes no checkpoint")
+    if config.ablation is not None:
+        raise ConfigError("ablation is for benchmarks/ablations.py and makes no checkpoint")
     return _finish(config, run_training(config, out=out, fresh=fresh), out)
 
 
@@ -147,12 +149,12 @@ def _train(fabric: Fabric, config: TrainConfig, out: Path) -> None:
     lead = fabric.is_global_zero
     log = _Log(out / LOG, trainee.step) if lead else None
 
-    checkup = Checkup()
+    checkup, is_whole = Checkup(), config.ablation is None
 
     def after_step(terms: dict[str, float], output: ModelOutput) -> None:
         if log is not None:
             log.add(trainee.step, terms)
-            if trainee.step % CHECKUP_EVERY == 0 and isinstance(trainee.model, HierarchicalViT):
+            if trainee.step % CHECKUP_EVERY == 0 and is_whole and isinstance(trainee.model, HierarchicalViT):
                 checkup.look(trainee.model, output, step=trainee.step)
             if trainee.step % config.save_every_steps == 0 or trainee.step == total_steps:
                 save_state(out / STATE, trainee, config)

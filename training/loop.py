@@ -18,6 +18,7 @@ from inspect_vit.inspector import Inspector
 from inspect_vit.matching import Detections, Truths, as_detections, leave_out_ignored
 from inspect_vit.model import HierarchicalViT, ModelOutput
 from inspect_vit.results import Sample
+from training.ablated import ablate
 from training.config import TrainConfig
 from training.losses import total_loss
 from training.plain_vit import PlainViT
@@ -65,6 +66,8 @@ def build_model(config: TrainConfig) -> HierarchicalViT | PlainViT:
     model = HierarchicalViT(config.model)
     if config.init_from is not None:
         start_from(model, config.init_from)
+    if config.ablation is not None:
+        ablate(model, config.ablation)
     return model
 
 

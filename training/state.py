@@ -43,8 +43,8 @@ def check_state(path: Path, config: TrainConfig) -> int:
             metadata = file.metadata()
     except (OSError, SafetensorError) as error:
         raise CheckpointError(f"cannot resume from {path}: {error}; start over with --fresh") from error
-    if metadata["config"] != config.model_dump_json():
-        differing = _differing(json.loads(metadata["config"]), config.model_dump(mode="json"))
+    differing = _differing(json.loads(metadata["config"]), config.model_dump(mode="json"))
+    if differing:
         raise ConfigError(
             f"{path} was left by a run with another configuration ({', '.join(differing)}); "
             "use another --out, or --fresh"

@@ -16,6 +16,7 @@ import pytest
 import torch
 import yaml
 from lightning_fabric import Fabric
+from safetensors.torch import load_file, save_file
 from torch.utils.data import DataLoader
 
 from inspect_vit.checkpoint import read_metadata
@@ -29,7 +30,7 @@ from training.fit import CURVES, LOG, STATE, fit
 from training.loading import load_samples
 from training.loop import build_trainee, evaluate, train_steps
 from training.metrics import summarise
-from training.state import load_state, save_state
+from training.state import check_state, load_state, save_state
 
 
 @pytest.fixture
@@ -204,6 +205,20 @@ def test_a_state_of_another_configuration_is_refused(tree: dict[str, object], tm
     ):
         fit(config_of(tree, epochs=2), out=tmp_path / "run")
     fit(config_of(tree, epochs=2), out=tmp_path / "run", fresh=True)
+
+
+def test_a_state_from_before_a_setting_existed_is_gone_on_from(
+    tree: dict[str, object], tmp_path: Path
+) -> None:
+    config, path = config_of(tree), tmp_path / STATE
+    save_state(path, build_trainee(config, total_steps=1), config)
+    known = config.model_dump(mode="json")
+    del known["ablation"]
+    tensors, metadata = load_file(path), {"step": "7", "config": json.dumps(known)}
+    save_file(tensors, path, metadata=metadata)
+    assert check_state(path, config) == 7
+    with pytest.raises(ConfigError, match=r"another configuration \(ablation: None -> sum\)"):
+        check_state(path, config.model_copy(update={"ablation": "sum"}))
 
 
 def test_a_set_that_is_not_there_is_named(tree: dict[str, object], tmp_path: Path) -> None:
