@@ -2,9 +2,10 @@
 
 A map is found from coarse to fine (`registration_stages`): correlation of small pictures under small turns
 (`registration_pose`), then Gauss-Newton on all pixels for shift, turn, scale, stretch, shear and perspective
-(`registration_fit`), with an offset for every row slip of a line scan (`registration_slip`), then a smooth
-local field where the rest asks for one (`registration_field`). Local brightness and contrast are taken out of
-the pictures first. `registration_map` holds the geometry, `registration_checks` the causes of a refusal.
+(`registration_fit`), with an offset for every row slip of a line scan (`registration_slip`,
+`registration_edge`), then a smooth local field where the rest asks for one (`registration_field`). Local
+brightness and contrast are taken out of the pictures first (`registration_grey`). `registration_map` holds
+the geometry, `registration_checks` the causes of a refusal.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from inspect_vit.registration_checks import (
     check_product,
     check_structure,
 )
-from inspect_vit.registration_fit import Cells, Grey
+from inspect_vit.registration_fit import Cells
+from inspect_vit.registration_grey import Grey
 from inspect_vit.registration_map import BoardMap, Floats, project, take
 from inspect_vit.registration_pose import COARSE_SIDE, UPRIGHT, Pose, pyramid
 from inspect_vit.registration_stages import align, bend
@@ -213,6 +215,8 @@ def _grey(picture: NDArray[np.uint8], what: str) -> NDArray[np.uint8]:
             f"send at least {MIN_SIDE} px a side"
         )
     grey = np.asarray(cv2.cvtColor(picture, cv2.COLOR_RGB2GRAY), np.uint8)
+    # a camera's outermost pixels may be blank or half a pixel: next to dark copper, a line of structure
+    grey = np.asarray(cv2.copyMakeBorder(grey[1:-1, 1:-1], *(1,) * 4, cv2.BORDER_REPLICATE), np.uint8)
     # specks weigh more than faint copper, and are no other product
     return np.asarray(cv2.medianBlur(grey, 3)) if speck_share(grey) > SPECKS_WARNING else grey
 

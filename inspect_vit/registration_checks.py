@@ -13,7 +13,8 @@ import cv2
 import numpy as np
 
 from inspect_vit.errors import RegistrationError, WrongPoseError
-from inspect_vit.registration_fit import MATCH, Cells, Grey, structured_share
+from inspect_vit.registration_fit import MATCH, Cells
+from inspect_vit.registration_grey import Grey, structured_share
 from inspect_vit.registration_map import BoardMap
 from inspect_vit.registration_pose import OTHERS, UPRIGHT, Pose, cell_size, find_pose
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from inspect_vit.registration_fit import CORRELATED_PX, MATCH, Grey, measure, part_of
+from inspect_vit.registration_fit import CORRELATED_PX, MATCH, measure, part_of
+from inspect_vit.registration_grey import Grey
 from inspect_vit.registration_map import BoardMap, Floats, spline_basis
 
 FIELD_SIZE_PX, FIELD_BEND_PX = 6.0, 1.7

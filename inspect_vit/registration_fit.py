@@ -11,32 +11,27 @@ direction weigh nothing in that direction; there, priors keep the map a shift an
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from inspect_vit.registration_grey import NORMALISE_PX, STRUCTURE, Grey
 from inspect_vit.registration_map import BoardMap, Floats, Slip, project, take
 
-Grey = NDArray[np.float32]
-NORMALISE_PX = 17
-"""Side of the window whose mean and deviation are taken out of a picture, pixels of the level."""
 CLIP = 1.5
 """Differences of normalised pictures beyond this count as this: a defect is one, and pulls no harder."""
+HALF_PX, ALIKE_PX = NORMALISE_PX // 2, 1
+"""Half of that window, and by how many pixels two windows may be cut off differently to be comparable."""
 CORRELATED_PX = 256.0
 """Neighbouring pixels differ together, where an edge is etched differently or at a defect: so many count as
 one independent observation. On boards with little structure this gives the priors their say; others do not
 notice."""
 LEAST_NOISE = 0.01
 """Least variance of a pixel's difference that is believed."""
-MEDIAN_OF_NORMAL = 0.6745
-"""Median of the absolute value of a normal deviate of variance 1."""
-NOISE_FLOOR = 50.0
-"""Times the noise, which then stays below STRUCTURE though interpolated noise is taken for half of itself."""
 MATCH = 0.5
 """Cells whose normalised correlation is this or more show the same thing."""
-STRUCTURE = 0.05
-"""Mean square of normalised grey from which a cell counts as structured."""
 PRIOR_PX = np.array([1e3, 1e3, 40.0, 4.0, 1.5, 1.0, 0.8, 0.8])
 """Standard deviation expected at the edge of a 640 px board, px: shift x, y, turn, scale, stretch, shear,
 perspective x, y. Perspective and shear are slight; a board is stretched by a few tenths of a percent."""
@@ -44,6 +39,8 @@ SLIP_PRIOR_PX = 2.0
 """Standard deviation expected of a slip's offset about where it was found, pixels of the level."""
 ENOUGH_PX = 0.02
 """A step that moves nothing by more ends a fit, pixels of the level."""
+
+Mask = NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
@@ -58,7 +55,7 @@ class Cells:
     match: Floats
     """(rows, columns): normalised correlation of R and W, -1..1; 0 without structure."""
     structured: NDArray[np.bool_]
-    """(rows, columns): structure in the reference or the board, and covered by the board."""
+    """(rows, columns): structure in the reference or the board, and more than half comparable."""
     expected: NDArray[np.bool_]
     shown: NDArray[np.bool_]
     """(rows, columns): structure in the reference; structure in the board."""
@@ -119,54 +116,23 @@ class Cells:
         return np.asarray(np.linalg.norm(np.linalg.solve(held, pull[..., None])[..., 0], axis=-1))
 
 
-def noise_variance(grey: NDArray[np.uint8]) -> float:
-    """Variance of the noise of single pixels, told from (H, W) by second differences along both axes, which
-    even tones and edges along either axis leave at 0.
+def sample(picture: Grey, board_map: BoardMap) -> tuple[Grey, Mask, Mask]:
+    """The board in the reference's frame, linearly interpolated; 1 where it is covered; 1 where comparable.
 
-    Source: Immerkaer, Computer Vision and Image Understanding 64 (1996); the median in place of the mean, so
-    that tracks and holes do not count.
+    A pixel is comparable where the window that it was normalised over is cut off by the board's edges as it
+    is by the reference's: what one picture alone shows beyond the other's edge, a table or another board,
+    reaches half a window into what both show.
     """
-    mask = np.outer((1, -2, 1), (1, -2, 1)).astype(np.float32)
-    typical = float(np.median(np.abs(cv2.filter2D(grey, cv2.CV_32F, mask))))
-    return (typical / (MEDIAN_OF_NORMAL * float(np.sqrt((mask * mask).sum())))) ** 2
-
-
-def normalise(grey: Grey, *, noise: float) -> Grey:
-    """Take out local brightness and contrast: (H, W) float32 to zero mean and about unit variance.
-
-    Where contrast is far below the picture's own, or what noise alone shows, it is left low: noise on bare
-    laminate is no structure.
-
-    noise: variance of the noise.
-    """
-    window = (NORMALISE_PX, NORMALISE_PX)
-    high = grey - cv2.blur(grey, window, borderType=cv2.BORDER_REFLECT)
-    variance = cv2.blur(high * high, window, borderType=cv2.BORDER_REFLECT)
-    own = float(variance.mean())
-    # fine texture all over looks like noise, and is structure
-    floor = max(0.1 * own, 4.0, min(NOISE_FLOOR * noise, 2.0 * own))
-    return np.asarray(high / np.sqrt(variance + floor), np.float32)
-
-
-def structured_share(picture: Grey, size: int) -> float:
-    """Share of cells of a normalised picture that show structure, 0..1."""
-    height, width = (max(side // size, 1) for side in picture.shape)
-    strength = cv2.resize(picture * picture, (width, height), interpolation=cv2.INTER_AREA)
-    return float((np.asarray(strength) > STRUCTURE).mean())
-
-
-def sample(picture: Grey, board_map: BoardMap) -> tuple[Grey, NDArray[np.uint8]]:
-    """The board in the reference's frame and 1 where it is covered, else 0; linear interpolation."""
     height, width = board_map.reference_shape
+    cuts, own = _cuts(*picture.shape), _cuts(height, width)
+    out = np.zeros((height, width), np.float32)
+    seen, alike = np.zeros((height, width), np.uint8), np.zeros((height, width), np.uint8)
     if board_map.field is not None:
-        out = np.empty((height, width), np.float32)
-        covered = np.empty((height, width), np.uint8)
         for rows, places, inside in board_map.dense():
             out[rows] = take(picture, places, cv2.INTER_LINEAR)
-            covered[rows] = inside
-        return out, covered
-    out = np.zeros((height, width), np.float32)
-    seen = np.zeros((height, width), np.uint8)
+            seen[rows] = inside
+            alike[rows] = inside & _alike(take(cuts, places, cv2.INTER_NEAREST), own[rows])
+        return out, seen, alike
     for first, last, offset in board_map.parts():
         top = 0 if np.isinf(first) else round(first)
         bottom = len(picture) if np.isinf(last) else round(last)
@@ -176,20 +142,41 @@ def sample(picture: Grey, board_map: BoardMap) -> tuple[Grey, NDArray[np.uint8]]
         move = np.array([[1, 0, offset[0]], [0, 1, offset[1] + top], [0, 0, 1]])
         matrix = board_map.matrix @ move
         warped = cv2.warpPerspective(part, matrix, (width, height), borderMode=cv2.BORDER_REPLICATE)
-        whole = np.ones(part.shape, np.uint8)
-        shown = np.asarray(
-            cv2.warpPerspective(whole, matrix, (width, height), flags=cv2.INTER_NEAREST), np.uint8
+        found = np.asarray(
+            cv2.warpPerspective(cuts[top:bottom], matrix, (width, height), flags=cv2.INTER_NEAREST), np.uint8
         )
+        shown, comparable = (found[..., 0] > 0).astype(np.uint8), _alike(found, own)
         if not board_map.slips:
-            return np.asarray(warped, np.float32), shown
-        cv2.copyTo(warped, cv2.compare(shown, seen, cv2.CMP_GT), out)
+            return np.asarray(warped, np.float32), shown, comparable
+        more = cv2.compare(shown, seen, cv2.CMP_GT)
+        cv2.copyTo(warped, more, out)
+        cv2.copyTo(comparable, more, alike)
         seen = np.maximum(seen, shown)
-    return out, seen
+    return out, seen, alike
+
+
+@lru_cache(maxsize=8)
+def _cuts(height: int, width: int) -> Mask:
+    """(height, width, 2): how a picture's edges cut the window around each pixel, along x and y.
+
+    HALF_PX + 1 where they do not: less by each pixel cut off left or above, more by each right or below.
+    """
+    x, y = (
+        HALF_PX + 1 + np.minimum(np.arange(side), HALF_PX) - np.minimum(np.arange(side)[::-1], HALF_PX)
+        for side in (width, height)
+    )
+    return np.stack(np.broadcast_arrays(x[None], y[:, None]), -1).astype(np.uint8)
+
+
+def _alike(cuts: Mask, own: Mask) -> Mask:
+    """1 where windows are cut alike. `cuts` is 0 where the board shows nothing."""
+    x, y = cv2.split(cv2.absdiff(cuts, own))
+    return (np.maximum(x, y) <= ALIKE_PX).astype(np.uint8)
 
 
 def measure(reference: Grey, board: Grey, board_map: BoardMap, size: int) -> Cells:
     """Sums over cells of `size` px of the level; pictures are normalised."""
-    warped, seen = sample(board, board_map)
+    warped, _, alike = sample(board, board_map)
     rows, columns = (max(side // size, 1) for side in reference.shape)
     height, width = min(rows * size, reference.shape[0]), min(columns * size, reference.shape[1])
 
@@ -197,7 +184,7 @@ def measure(reference: Grey, board: Grey, board_map: BoardMap, size: int) -> Cel
         mean = cv2.resize(values[:height, :width], (columns, rows), interpolation=cv2.INTER_AREA)
         return np.asarray(mean, np.float64).reshape(rows, columns)
 
-    mask = seen.astype(np.float32)
+    mask = alike.astype(np.float32)
     both = (reference + warped) * 0.5
     gx = cv2.Scharr(both, cv2.CV_32F, 1, 0, scale=1 / 32) * mask
     gy = cv2.Scharr(both, cv2.CV_32F, 0, 1, scale=1 / 32) * mask

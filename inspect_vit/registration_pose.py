@@ -8,7 +8,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from inspect_vit.registration_fit import Cells, Grey, noise_variance, normalise, refine
+from inspect_vit.registration_fit import Cells, refine
+from inspect_vit.registration_grey import Grey, noise_variance, normalise
 from inspect_vit.registration_map import BoardMap, Matrix
 
 COARSE_SIDE = 280

@@ -8,7 +8,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from inspect_vit.registration_fit import CLIP, Cells, Grey, sample
+from inspect_vit.registration_fit import CLIP, Cells, sample
+from inspect_vit.registration_grey import Grey
 from inspect_vit.registration_map import BoardMap, Floats, Slip, project
 
 NUM_BANDS = 24
@@ -20,15 +21,12 @@ DRIFT_COST, JUMP_COST = 0.15, 0.25
 The unit is the correlation of one band that matches fully."""
 SLIVER_ROWS = 8
 """Parts between slips have at least so many rows of the level."""
+LEAST_STEP_PX = 0.5
+"""A slip of less, pixels of the level, is none."""
 MIN_GAIN = 0.7
 """A small slip must bring the bands' misfit down to this share."""
 EDGE_BANDS = 2
 """Fewest bands above and below a small slip."""
-EDGE_ROWS, EDGE_REACH_PX = 72, 16
-"""Rows of the level along the lower edge that are searched one by one, and rows lost or repeated there."""
-EDGE_SHARE, EDGE_MISFIT, EDGE_GAIN, EDGE_LEAST = 0.85, 0.04, 0.15, 5
-"""A slip there must bring the misfit of at least EDGE_LEAST rows down to EDGE_SHARE, from EDGE_MISFIT a pixel
-and more, and take away at least EDGE_GAIN: the whole misfit of a row of CLIP would be 1.5."""
 
 
 def with_large_slips(reference: Grey, board: Grey, board_map: BoardMap) -> BoardMap:
@@ -38,7 +36,7 @@ def with_large_slips(reference: Grey, board: Grey, board_map: BoardMap) -> Board
     shift may drift by a pixel, or jump, each at a price. Dynamic programming finds the best path over all
     bands; a band that looks alike at several shifts follows its neighbours.
     """
-    warped, seen = sample(board, board_map)
+    warped, seen, _ = sample(board, board_map)
     height = len(reference)
     band = max(height // NUM_BANDS, 4)
     tops = range(0, height - band + 1, band)
@@ -185,7 +183,9 @@ def with_slip(board_map: BoardMap, slip: Slip) -> BoardMap:
 
 
 def without_slivers(board_map: BoardMap) -> BoardMap:
-    """Drop parts of a few rows between slips, or between a slip and the edge: they explain nothing."""
+    """Drop what explains nothing: parts of a few rows between slips, or between a slip and the edge, and
+    slips that a fit has brought down to next to nothing.
+    """
     height = board_map.board_shape[0]
     slips = [slip for slip in board_map.slips if slip.row >= SLIVER_ROWS]
     top = board_map.slips[: len(board_map.slips) - len(slips)]
@@ -197,7 +197,9 @@ def without_slivers(board_map: BoardMap) -> BoardMap:
     for slip in slips:
         if kept and slip.row - kept[-1].row < SLIVER_ROWS:
             kept.pop()
-        if height - slip.row >= SLIVER_ROWS:
+        above = kept[-1].offset if kept else (0.0, 0.0)
+        step = np.hypot(slip.offset[0] - above[0], slip.offset[1] - above[1])
+        if height - slip.row >= SLIVER_ROWS and step >= LEAST_STEP_PX:
             kept.append(slip)
     return replace(board_map, slips=tuple(kept))
 
@@ -236,52 +238,23 @@ def settle_rows(reference: Grey, board: Grey, board_map: BoardMap, *, reach: int
     return replace(board_map, slips=tuple(slips))
 
 
-def with_edge_slip(reference: Grey, board: Grey, board_map: BoardMap, *, least: int) -> BoardMap:
-    """Add to a map without slips one so near the lower edge that bands and cells see too little below it.
-
-    Each row there is compared with the reference as it lies and moved by whole rows; fewer than `least` are
-    no slip. Rows that belong beyond the reference's edge say nothing.
-    """
-    height, width = board.shape
-    low = max(height - EDGE_ROWS, 0)
-    if height - low < EDGE_LEAST:
-        return board_map
-    rows = np.arange(low, height)
-
-    def look(move: int) -> tuple[Floats, NDArray[np.bool_]]:
-        offset = (0.0, float(move))
-        # Of a turned board one end of a row may lie beyond the edge.
-        ends = [np.stack((np.full(len(rows), x), rows + offset[1]), -1) for x in (0, width - 1)]
-        lowest = np.maximum(*(project(board_map.matrix, end)[:, 1] for end in ends))
-        return _row_costs(reference, board, board_map, low, height, offset), lowest <= len(reference) - 1
-
-    plain, here = look(0)
-    best = (0.0, 0, 0, 0.0, 0)
-    for move in range(-EDGE_REACH_PX, EDGE_REACH_PX + 1):
-        moved, there = look(move)
-        gains = np.where(here & there, plain - moved, 0)[::-1].cumsum()[::-1]
-        cut = int(gains.argmax())
-        below = (here & there)[cut:]
-        if below.sum() >= EDGE_LEAST:
-            before = float(plain[cut:][below].sum())
-            best = max(best, (float(gains[cut]), move, cut, before, int(below.sum())))
-    gain, move, cut, before, num = best
-    if (
-        abs(move) < least
-        or gain < max(EDGE_GAIN * width, (1 - EDGE_SHARE) * before)
-        or before < EDGE_MISFIT * width * num
-    ):
-        return board_map
-    return with_slip(board_map, Slip(float(low + cut), (0.0, float(move))))
-
-
 def _row_costs(
     reference: Grey, board: Grey, board_map: BoardMap, low: int, high: int, offset: tuple[float, float]
 ) -> Floats:
     """(high - low,) misfit of rows of the board if they belong to a part with this offset."""
+    golden = brought(reference, board_map, low, (high - low, board.shape[1]), offset)
+    return misfits(golden, board[low:high])
+
+
+def brought(
+    reference: Grey, board_map: BoardMap, low: int, shape: tuple[int, ...], offset: tuple[float, float]
+) -> Grey:
+    """(height, width) of the reference as a part with this offset shows it from row `low` of the board on."""
     move = np.array([[1, 0, offset[0]], [0, 1, offset[1] + low], [0, 0, 1]])
     back = np.linalg.inv(board_map.matrix @ move)
-    size = (board.shape[1], high - low)
-    golden = cv2.warpPerspective(reference, back, size)
-    error = np.minimum(np.abs(golden - board[low:high]), CLIP)
-    return np.asarray(error.sum(1), np.float64)
+    return np.asarray(cv2.warpPerspective(reference, back, shape[::-1]), np.float32)
+
+
+def misfits(golden: Grey, board: Grey) -> Floats:
+    """(rows,) sums of what differs."""
+    return np.asarray(np.minimum(np.abs(golden - board), CLIP).sum(1), np.float64)

@@ -6,15 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 
+from inspect_vit.registration_edge import with_edge_slip
 from inspect_vit.registration_field import refine_field
-from inspect_vit.registration_fit import Cells, Grey, measure, refine
+from inspect_vit.registration_fit import Cells, measure, refine
+from inspect_vit.registration_grey import Grey
 from inspect_vit.registration_map import BoardMap
 from inspect_vit.registration_pose import cell_size, find_pose
 from inspect_vit.registration_slip import (
     parts_alone,
     residual_step,
     settle_rows,
-    with_edge_slip,
     with_large_slips,
     with_slip,
     without_slivers,
