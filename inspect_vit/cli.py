@@ -13,6 +13,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from inspect_vit import (
+    cli_add_class,
     cli_calibrate,
     cli_data,
     cli_doctor,
@@ -49,6 +50,7 @@ app.command()(cli_keys.audit)
 app.command()(cli_evaluate.evaluate)
 app.command()(cli_calibrate.calibrate)
 app.command()(cli_doctor.doctor)
+app.command()(cli_add_class.add_class)
 app.command()(cli_serve.serve)
 app.command()(cli_store.prune)
 app.command()(cli_store.backup)

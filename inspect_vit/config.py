@@ -110,6 +110,14 @@ def load_config(path: str | Path, schema: type[ConfigT], overrides: list[str] | 
     return validate(tree, schema, source=str(path))
 
 
+def changed(config: ConfigT, overrides: list[str]) -> ConfigT:
+    """A configuration with `key.path=value` overrides, validated; errors as `load_config`."""
+    tree = config.model_dump(mode="json")
+    for override in overrides:
+        _apply_override(tree, override)
+    return validate(tree, type(config), source="--set")
+
+
 def validate(tree: object, schema: type[ConfigT], *, source: str) -> ConfigT:
     """Check a plain tree against a schema; faults are named with their paths."""
     try:

@@ -225,7 +225,7 @@ def _finish(config: TrainConfig, run: TrainingRun, out: Path) -> Path:
         "name": config.name,
         "needs_reference": config.needs_reference,
         "data_fingerprint": fingerprint(training),
-        "git_revision": _git_revision(),
+        "git_revision": git_revision(),
     }
     modes: tuple[ReferenceMode, ReferenceMode] = ("with_reference", "without_reference")
     thresholds: dict[ReferenceMode, dict[str, float]] = {mode: dict.fromkeys(names, 0.5) for mode in modes}
@@ -281,7 +281,8 @@ def _total_steps(config: TrainConfig, num_samples: int) -> int:
     return max(math.ceil(crops / config.batch_size), 1)
 
 
-def _git_revision() -> str:
+def git_revision() -> str:
+    """Of the source, or "" outside a git checkout."""
     try:
         root = Path(__file__).resolve().parent
         run = subprocess.run(

@@ -1,0 +1,376 @@
+"""Learn DeepPCB's classes from k examples: new AP, what the old classes lose, false calls, minutes.
+
+    python benchmarks/new_class.py --out runs/new_class                          everything, hours
+    python benchmarks/new_class.py --out runs/new_class --classes short --k 10 --draws 1 --limit-test 100
+
+Bases are trained on boards from which a class was healed. An example is one labelled defect on a board from
+which other new defects were healed; old defects on it stay and have no label. Each cell is one JSON under
+OUT/cells: what is there is not done again. Compared with: the same steps on the examples alone (no replay, no
+distillation), and a base that was trained on all classes with all labels.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import torch
+from new_class_bases import FIRST_THREE, JOINT, checkpoint, data_folder, missing_classes, train_base
+from new_class_measure import (
+    Pictures,
+    cache_features,
+    calls_on_features,
+    calls_on_pictures,
+    figures,
+)
+
+from inspect_vit.checkpoint import load_checkpoint, round_to_fp16
+from inspect_vit.config import changed
+from inspect_vit.files import write_atomically
+from inspect_vit.image_io import read_image
+from inspect_vit.matching import Truths
+from inspect_vit.model import HierarchicalViT
+from inspect_vit.results import Sample
+from training.formats.deeppcb import CLASS_NAMES, read_deeppcb
+from training.grow_head import new_names
+from training.healing import heal
+from training.incremental_config import IncrementalConfig
+from training.incremental_loop import learn
+from training.lesson import Material, prepare, start_learner
+from training.new_thresholds import Measured, new_threshold
+from training.pasted_boards import read_pasted, write_pasted
+from training.pasting import cut_examples
+from training.pools import CACHED_PARTS, Pool, make_pool
+
+HELD_GROUP = "77000"
+"""Boards that no base was trained on. The first CALIBRATED choose new thresholds, the rest are for trials."""
+CALIBRATED = 40
+THREE = "3+3"
+REPLAY_SEED = 9
+MINUTES = {"base": 20.0, "features": 2.0, "cell": 4.0, "encoder cell": 15.0}
+"""Estimates for two idle cores, for the budget that is printed first."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    task: str
+    k: int
+    draw: int
+    method: str
+    part: str
+
+    @property
+    def base(self) -> str:
+        return FIRST_THREE if self.task == THREE else f"no-{self.task}"
+
+    @property
+    def name(self) -> str:
+        return f"{self.task}-k{self.k}-draw{self.draw}-{self.method}-{self.part}"
+
+
+def examples_of(
+    samples: Sequence[Sample], classes: Sequence[str], k: int, draw: int, folder: Path
+) -> list[Sample]:
+    """k labelled defects of each class, all on different boards; others of these classes are healed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    used: set[Path] = set()
+    chosen = []
+    for number, label in enumerate(classes):
+        rng = np.random.default_rng((draw, number, 7))
+        having = [s for s in samples if label in s.labels and s.image not in used]
+        for index in rng.permutation(len(having))[:k].tolist():
+            sample = having[index]
+            used.add(sample.image)
+            keep = int(rng.choice([i for i, name in enumerate(sample.labels) if name == label]))
+            others = [
+                "to heal" if name in classes and i != keep else name for i, name in enumerate(sample.labels)
+            ]
+            assert sample.reference is not None
+            board, reference = read_image(sample.image)[0], read_image(sample.reference)[0]
+            healed = heal(board, reference, replace(sample, labels=tuple(others)), {"to heal"})
+            path = folder / f"{sample.image.stem}.png"
+            cv2.imwrite(str(path), healed[..., 0])
+            chosen.append(replace(sample, image=path, boxes=sample.boxes[[keep]], labels=(label,)))
+    return chosen
+
+
+class Bench:
+    """Owns what the cells of one base share: the old model, its old boards' crops, and cached features."""
+
+    def __init__(
+        self, base: str, root: Path, out: Path, config: IncrementalConfig, *, split: str, limit: int
+    ) -> None:
+        self.base, self.root, self.out, self.config = base, root, out, config
+        self.old, self.metadata = load_checkpoint(checkpoint(base, out))
+        every = read_deeppcb(root, "trainval")
+        self.taught = [sample for sample in every if sample.group != HELD_GROUP]
+        held = [sample for sample in every if sample.group == HELD_GROUP]
+        measured = held[CALIBRATED:] if split == "dev" else read_deeppcb(root, "test")
+        places = np.linspace(0, len(measured) - 1, min(limit, len(measured))).round().astype(int)
+        self.samples = [measured[i] for i in places.tolist()]
+        name = f"{split}{len(self.samples)}"
+        self.sets = {
+            "boards": Pictures(f"{name}-boards", self.samples, clean=False),
+            "clean": Pictures(f"{name}-clean", self.samples, clean=True),
+            "held": Pictures("held-clean", held[:CALIBRATED], clean=True),
+        }
+        if base != JOINT:
+            own = read_deeppcb(data_folder(base, root, out), "trainval")
+            self.own = [sample for sample in own if sample.group != HELD_GROUP]
+            healed = [sample for sample in own if sample.group == HELD_GROUP]
+            self.sets["old"] = Pictures("held-old", healed[:CALIBRATED], clean=False)
+
+    def calls(self, model: HierarchicalViT, name: str, part: str) -> Any:
+        """Calls on one set of pictures; by its cached features where the encoder is the old one."""
+        if part not in CACHED_PARTS:
+            return calls_on_pictures(model, self.sets[name])
+        features = cache_features(self.out / "features" / self.base, self.old, self.sets[name])
+        return calls_on_features(model, features)
+
+    def measure(
+        self, model: HierarchicalViT, names: Sequence[str], thresholds: dict[str, dict[str, float]], part: str
+    ) -> dict[str, Any]:
+        boards, clean = (self.calls(model, name, part) for name in ("boards", "clean"))
+        return figures(boards, clean, self.samples, CLASS_NAMES, names, thresholds)
+
+    def before(self) -> dict[str, Any]:
+        """Figures of the base itself, made once."""
+        path = self.out / "cells" / f"base-{self.base}-{self.sets['boards'].name}.json"
+        if path.exists():
+            return json.loads(path.read_text())  # type: ignore[no-any-return]
+        thresholds = {mode: dict(scores) for mode, scores in self.metadata.thresholds.items()}
+        found = self.measure(self.old, self.old.config.class_names, thresholds, "branch")
+        write_atomically(path, json.dumps(found).encode())
+        return found
+
+    def replay(self, part: str) -> Pool:
+        """Crops of the old boards, the same for every cell."""
+        key = "cached" if part in CACHED_PARTS else "pictures"
+        path = self.out / "features" / self.base / f"replay-{key}-{self.config.replay_crops}.pt"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists():
+            return Pool(torch.load(path, weights_only=True), True)
+        rng = np.random.default_rng(0)
+        chosen = [self.own[i] for i in rng.permutation(len(self.own))[: self.config.replay_limit].tolist()]
+        names = {name: name for name in self.old.config.class_names} | dict.fromkeys(
+            missing_classes(self.base)
+        )
+        pool = make_pool(
+            chosen,
+            self.old,
+            tuple(names),
+            self.config.model_copy(update={"part": part}),
+            count=self.config.replay_crops,
+            is_complete=True,
+            on_defects=self.config.data.defect_share,
+            good_share=self.config.data.good_share,
+            seed=REPLAY_SEED,
+            tick=lambda done: None,
+        )
+        torch.save(pool.tensors, path)
+        return pool
+
+    def run(self, cell: Cell) -> dict[str, Any]:
+        """Learn one cell and measure it."""
+        start, cpu = time.monotonic(), time.process_time()
+        classes = missing_classes(self.base)
+        names = new_names(self.old.config.class_names, add=classes)
+        config = self.config.model_copy(
+            update={"part": cell.part, "seed": cell.draw, "protect": cell.method == "protected"}
+        )
+        work = self.out / "work" / f"{cell.task}-k{cell.k}-draw{cell.draw}"
+        examples = examples_of(self.taught, classes, cell.k, cell.draw, work / "examples")
+        pasted: list[Sample] = []
+        if config.protect:
+            replay = self.replay(cell.part)
+            start, cpu = time.monotonic(), time.process_time()
+            cut = cut_examples(examples, classes)
+            for _ in write_pasted(
+                work / "pasted",
+                cut,
+                self.own,
+                tuple(names),
+                count=config.pasted_boards,
+                most=config.pastes,
+                only_good=False,
+                seed=config.seed,
+            ):
+                pass
+            pasted = read_pasted(work / "pasted")
+        material = Material(examples, pasted, [], True)
+        shares = prepare(
+            material,
+            self.old,
+            names,
+            config,
+            tick=lambda done, total: None,
+            replay=replay if config.protect else None,
+        )
+        learner, columns = start_learner(self.old, names, shares, config)
+        learn(learner, self.old, shares, columns, config, after_step=lambda step, terms: None)
+        round_to_fp16(learner.model)
+        minutes = (time.monotonic() - start) / 60
+        cpu_minutes = (time.process_time() - cpu) / 60
+        thresholds = self.thresholds(learner.model, names, cell.part)
+        after = self.measure(learner.model, tuple(names), thresholds, cell.part)
+        return {
+            **cell.__dict__,
+            "new": list(classes),
+            "pictures": self.sets["boards"].name,
+            "before": self.before(),
+            "after": after,
+            "thresholds": thresholds,
+            "minutes": minutes,
+            "cpu_minutes": cpu_minutes,
+            "pasted": sum(label in classes for sample in pasted for label in sample.labels),
+        }
+
+    def thresholds(
+        self, model: HierarchicalViT, names: dict[str, str | None], part: str
+    ) -> dict[str, dict[str, float]]:
+        """Old ones stay; new ones as `add-class` chooses them where no example is held back."""
+        chosen: dict[str, dict[str, float]] = {}
+        for mode, scores in self.metadata.thresholds.items():
+            calls = self.calls(model, "held" if mode == "without_reference" else "old", part)
+            nothing = [Truths(np.zeros((0, 4), np.float32), np.zeros(0, np.int64)) for _ in calls]
+            measured = Measured(calls, nothing, [True] * len(calls))
+            usual = statistics.median(scores.values())
+            chosen[mode] = {
+                name: new_threshold(measured, label, usual=usual) if origin is None else scores[origin]
+                for label, (name, origin) in enumerate(names.items())
+            }
+        return chosen
+
+
+def summary(cells: Sequence[dict[str, Any]], joint: dict[str, Any]) -> list[str]:
+    """One line per class, k, method and part: mean and spread over the draws."""
+    lines = [
+        "| class | k | how | trained | draws | new AP | of joint | old classes, largest drop "
+        "| clean boards flagged | boards called outside | CPU minutes |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for cell in cells:
+        groups.setdefault((cell["task"], cell["k"], cell["method"], cell["part"]), []).append(cell)
+    for (task, k, method, part), some in groups.items():
+        new = [statistics.mean(c["after"]["ap"][name] for name in c["new"]) for c in some]
+        upper = statistics.mean(joint["ap"][name] for name in some[0]["new"])
+        drops = [
+            max((c["before"]["ap"][name] - c["after"]["ap"][name], name) for name in c["before"]["ap"])
+            for c in some
+        ]
+        drop, worst = max(drops)
+        spread = f" +- {statistics.stdev(new):.3f}" if len(new) > 1 else ""
+        lines.append(
+            f"| {task} | {k} | {method} | {part} | {len(some)} | {statistics.mean(new):.3f}{spread} "
+            f"| {statistics.mean(new) / upper:.2f} | {100 * drop:+.2f} ({worst}) "
+            f"| {_change(some, 'clean_flagged')} | {_change(some, 'boards_called_outside')} "
+            f"| {statistics.mean(c['cpu_minutes'] for c in some):.1f} |"
+        )
+    return lines
+
+
+def _change(cells: Sequence[dict[str, Any]], key: str) -> str:
+    before, after = (statistics.mean(c[when][key] for c in cells) for when in ("before", "after"))
+    return f"{100 * before:.1f} -> {100 * after:.1f} %"
+
+
+def plan_cells(options: argparse.Namespace) -> list[Cell]:
+    """Whole draws first, so that a run that is stopped has something of everything."""
+    cells = [
+        Cell(task, k, draw, method, "branch" if method == "protected" else "refine")
+        for draw in range(options.draws)
+        for k in options.k
+        for task in options.classes
+        for method in ("protected", "unprotected")
+        if method == "protected" or draw == 0
+    ]
+    return cells + [
+        Cell(task, k, 0, "protected", part)
+        for part in options.parts
+        for k in options.k
+        if k >= 10
+        for task in [name for name in options.classes if name != THREE][:2]
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    data = Path(os.environ.get("INSPECT_VIT_DATA", "../shared/data")) / "deeppcb"
+    parser.add_argument("--data", type=Path, default=data, help="folder of DeepPCB (default: %(default)s)")
+    parser.add_argument("--out", type=Path, default=Path("runs/new_class"))
+    parser.add_argument("--classes", nargs="+", default=[*CLASS_NAMES, THREE], choices=[*CLASS_NAMES, THREE])
+    parser.add_argument("--k", nargs="+", type=int, default=[1, 5, 10, 30], help="examples per class")
+    parser.add_argument("--draws", type=int, default=5, help="draws of examples per cell")
+    parser.add_argument(
+        "--parts", nargs="*", default=["fusion", "whole"], help="encoder parts trained besides"
+    )
+    parser.add_argument("--split", choices=["test", "dev"], default="test", help="dev: training group 77000")
+    parser.add_argument("--limit-test", type=int, default=500, help="pictures measured on, evenly spaced")
+    parser.add_argument("--epochs", type=int, default=6, help="of the bases")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument(
+        "--set", nargs="*", default=[], dest="overrides", help="settings of add-class, key=value"
+    )
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    cv2.setNumThreads(options.threads)
+    config = changed(IncrementalConfig(), options.overrides)
+    (options.out / "cells").mkdir(parents=True, exist_ok=True)
+    cells = plan_cells(options)
+    tag = f"{options.split}{options.limit_test}" + "".join(f"-{pair}" for pair in options.overrides)
+    paths = {cell: options.out / "cells" / f"{cell.name}-{tag}.json" for cell in cells}
+    left = [cell for cell in cells if not paths[cell].exists()]
+    bases = list(dict.fromkeys([JOINT, *(cell.base for cell in cells)]))
+    missing = [base for base in bases if not checkpoint(base, options.out).exists()]
+    encoder = [cell for cell in left if cell.part not in CACHED_PARTS]
+    minutes = (
+        len(missing) * MINUTES["base"]
+        + len(bases) * MINUTES["features"]
+        + (len(left) - len(encoder)) * MINUTES["cell"]
+        + len(encoder) * MINUTES["encoder cell"]
+    )
+    print(
+        f"{len(missing)} bases to train, {len(left)} of {len(cells)} cells to learn: about "
+        f"{minutes / 60:.1f} hours on two cores",
+        flush=True,
+    )
+    for base in missing:
+        train_base(base, options.data, options.out, epochs=options.epochs)
+    setup: dict[str, Any] = {"split": options.split, "limit": options.limit_test}
+    joint = Bench(JOINT, options.data, options.out, config, **setup).before()
+    benches: dict[str, Bench] = {}
+    for cell in left:
+        if cell.base not in benches:
+            benches = {cell.base: Bench(cell.base, options.data, options.out, config, **setup)}
+        found = benches[cell.base].run(cell)
+        write_atomically(paths[cell], json.dumps(found, indent=1).encode())
+        print(
+            cell.name,
+            {name: found["after"]["ap"][name] for name in found["new"]},
+            {
+                name: round(found["after"]["ap"][name] - value, 4)
+                for name, value in found["before"]["ap"].items()
+            },
+            f"{found['cpu_minutes']:.1f} CPU minutes, {found['minutes']:.1f} minutes",
+            flush=True,
+        )
+    found = [json.loads(paths[cell].read_text()) for cell in cells]
+    lines = summary(found, joint)
+    (options.out / f"summary-{tag}.md").write_text("\n".join(lines) + "\n")
+    print("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""New thresholds find what was held back unless old boards would be flagged; old ones stay if they serve."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from inspect_vit.matching import Detections, Truths
+from training.new_thresholds import Measured, kept_thresholds, new_threshold
+
+BOX = np.array([[10, 10, 30, 30]], np.float32)
+FAR = np.array([[100, 100, 120, 120]], np.float32)
+
+
+def _calls(*calls: tuple[int, float, bool]) -> Detections:
+    """(label, score, at the labelled spot) of each call."""
+    boxes = [BOX[0] if hit else FAR[0] for _, _, hit in calls]
+    return Detections(
+        np.array(boxes, np.float32).reshape(-1, 4),
+        np.array([score for _, score, _ in calls], np.float32),
+        np.array([label for label, _, _ in calls], np.int64),
+    )
+
+
+def _truths(*labels: int) -> Truths:
+    return Truths(np.repeat(BOX, len(labels), 0), np.array(labels, np.int64))
+
+
+def _measured(examples: list[float], false: list[float], old_boards: int) -> Measured:
+    """Class 1 is new: its scores on examples, and on old boards, most of which get no call."""
+    calls = [_calls((1, score, True)) for score in examples] + [_calls((1, score, False)) for score in false]
+    calls += [_calls()] * (old_boards - len(false))
+    truths = [_truths(1)] * len(examples) + [_truths()] * old_boards
+    return Measured(calls, truths, [False] * len(examples) + [True] * old_boards)
+
+
+@pytest.mark.parametrize(
+    ("examples", "false", "old_boards", "wanted"),
+    [
+        ([], [], 50, 0.4),  # the usual one where nothing speaks against it
+        ([0.9, 0.8], [], 50, 0.4),
+        ([0.9, 0.3], [], 50, 0.27),  # 0.9 of the worst example
+        ([0.9, 0.3], [0.6], 50, 0.612),  # no old board of 50 may be flagged
+        ([0.9, 0.3], [0.6, 0.2], 100, 0.27),  # one of 100 may
+        ([], [0.99], 50, 0.95),
+        ([0.05], [], 50, 0.1),
+    ],
+)
+def test_a_new_threshold(examples: list[float], false: list[float], old_boards: int, wanted: float) -> None:
+    found = new_threshold(_measured(examples, false, old_boards), 1, usual=0.4)
+    assert found == pytest.approx(wanted, abs=1e-4)
+
+
+def _old_class(scores: list[float]) -> Measured:
+    return Measured(
+        [_calls((0, score, True)) for score in scores], [_truths(0)] * len(scores), [True] * len(scores)
+    )
+
+
+def test_old_thresholds_stay_unless_the_class_does_worse_at_them() -> None:
+    names, old = {"spur": "spur", "scratch": None}, ("spur",)
+    well = _old_class([0.9] * 30)
+    assert kept_thresholds(well, _old_class([0.8] * 30), {"spur": 0.5}, names, old) == {"spur": 0.5}
+    fallen = kept_thresholds(well, _old_class([0.8] * 20 + [0.3] * 10), {"spur": 0.5}, names, old)
+    assert fallen["spur"] == pytest.approx(0.3)
+
+
+def test_a_few_defects_move_no_threshold() -> None:
+    names, old = {"spur": "spur", "scratch": None}, ("spur",)
+    found = kept_thresholds(_old_class([0.9] * 5), _old_class([0.3] * 5), {"spur": 0.5}, names, old)
+    assert found == {"spur": 0.5}

@@ -1,0 +1,86 @@
+"""Thresholds of a model that learnt new classes: old ones stay where they still do what they did."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from inspect_vit.matching import Detections, Truths, match_images
+from inspect_vit.thresholds import choose_thresholds, operating_point
+from training.metrics import of_class
+
+FLAGGED_SHARE = 0.01
+"""Old boards on which a new class may be called: at most this share, and none of fewer than 100."""
+CAUTION = 0.9
+"""A threshold is put this far below the worst example held back: the next one may score less."""
+LOWEST, HIGHEST = 0.1, 0.95
+ENOUGH = 20
+"""Defects of an old class from which on its threshold may be chosen anew."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One model's calls on the boards held back, in one reference mode. Lists have an entry per board."""
+
+    calls: list[Detections]
+    truths: list[Truths]
+    is_old: list[bool]
+    """Whether the board is an old one, on which every old defect has its label; else it shows an example."""
+
+    def old(self) -> tuple[list[Detections], list[Truths]]:
+        """The old boards alone."""
+        kept = [i for i, is_old in enumerate(self.is_old) if is_old]
+        return [self.calls[i] for i in kept], [self.truths[i] for i in kept]
+
+
+def new_threshold(measured: Measured, label: int, *, usual: float) -> float:
+    """The usual threshold of the old classes; lower where it would miss an example held back, and higher
+    where it would flag old boards, which counts more."""
+    calls, truths = of_class(measured.calls, measured.truths, label)
+    matches = match_images(calls, truths)
+    wanted = usual
+    if matches.num_truths:
+        found = matches.scores[matches.correct]
+        if len(found):
+            wanted = min(usual, CAUTION * float(found.min()))
+    false = [
+        float(own.scores.max(initial=0.0))
+        for own, labelled, is_old in zip(calls, truths, measured.is_old, strict=True)
+        if is_old and not len(labelled)
+    ]
+    allowed = math.floor(FLAGGED_SHARE * len(false))
+    worst = sorted(false, reverse=True)[allowed] if len(false) > allowed else 0.0
+    return float(np.clip(max(wanted, worst * 1.02), LOWEST, HIGHEST))
+
+
+def kept_thresholds(
+    before: Measured,
+    after: Measured,
+    old_thresholds: Mapping[str, float],
+    names: Mapping[str, str | None],
+    old_names: Sequence[str],
+) -> dict[str, float]:
+    """Of the classes that were known: as they were, unless the old boards show that they now do worse.
+
+    Then, with ENOUGH defects, the threshold is chosen anew on them if that helps.
+    """
+    chosen = {}
+    new_names = tuple(names)
+    for label, (name, origin) in enumerate(names.items()):
+        if origin is None:
+            continue
+        threshold = old_thresholds[origin]
+        was = match_images(*of_class(*before.old(), old_names.index(origin)))
+        own = of_class(*after.old(), label)
+        now = match_images(*own)
+        if now.num_truths >= ENOUGH:
+            old_f = operating_point(was, threshold).f_score
+            if operating_point(now, threshold).f_score < old_f:
+                again = choose_thresholds(*own, new_names)[name]
+                if operating_point(now, again).f_score > operating_point(now, threshold).f_score:
+                    threshold = again
+        chosen[name] = threshold
+    return chosen
