@@ -27,7 +27,8 @@ class ServingConfig(Frozen):
     )
     checkpoint: Path | None = Field(
         default=None,
-        description="the model's .safetensors file; default: the checkpoint that ships with inspect-vit",
+        description="a model's .safetensors file, which goes into production at the start; default: the "
+        "version that is in production, at the first start the one that ships with inspect-vit",
     )
     calibration: Path | None = Field(
         default=None,
@@ -39,6 +40,11 @@ class ServingConfig(Frozen):
     )
     database_url: str = Field(
         default="", description="SQLAlchemy URL; default: the SQLite file inspect-vit.db in the home folder"
+    )
+    loaded_models: int = Field(
+        default=3,
+        ge=1,
+        description="model versions kept in memory: the one in production, and those last used",
     )
     device: str = Field(default="auto", description="auto (CUDA when there is one), cpu, cuda, cuda:1, ...")
     attention_backend: AttentionBackend = Field(default="auto", description="auto, eager, sdpa or flash")

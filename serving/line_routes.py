@@ -15,6 +15,7 @@ from serving.errors import FieldError
 from serving.preview import make_preview, mode_of, read_reviewed
 from serving.preview_schemas import Preview
 from serving.recipes import get_recipe
+from serving.registry import production
 from serving.stats import make_stats
 from serving.stats_csv import stats_csv
 from serving.stats_reads import Span
@@ -114,13 +115,13 @@ def read_moment(query: dict[str, str], name: str) -> datetime | None:
 
 
 def _preview(backend: Backend, name: str, label: str | None) -> Preview:
-    engine, inspector = backend.store.engine, backend.engine.inspector
-    stored, version = get_recipe(engine, name), inspector.metadata.version
+    engine, models = backend.store.engine, backend.engine.models
+    stored, version = get_recipe(engine, name), production(engine, name)
     boards = read_reviewed(engine, name, version)
     mode = mode_of(boards, has_references=bool(stored.references))
     thresholds, _ = thresholds_in_force(
-        stored.recipe.calibration or inspector.calibration,
-        inspector.metadata.thresholds[mode],
+        stored.recipe.calibration or models.default.calibration,
+        models.metadata(version).thresholds[mode],
         model_version=version,
         mode=mode,
         recipe=name,

@@ -7,6 +7,7 @@ by their SHA-256, which no retention touches.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -56,11 +57,13 @@ def put_recipe(
     *,
     expected: int | None = None,
     model_version: str | None = None,
+    beside: Callable[[Session], None] = lambda _: None,
 ) -> StoredRecipe:
     """Store a new revision.
 
     Args:
         expected: the revision that the caller read, 0 for a recipe that must be new; None: whatever is there.
+        beside: adds to the transaction what stands or falls with the revision.
 
     Raises:
         RevisionConflictError: another revision is there.
@@ -83,6 +86,7 @@ def put_recipe(
         action = REPLACED if current else ADDED
         details = {"revision": row.revision, "references": [one.sha256 for one in references]}
         record(session, actor, action, object_name=name, details=details, model_version=model_version)
+        beside(session)
         try:
             session.commit()
         except IntegrityError as error:  # another request stored the same revision first

@@ -42,6 +42,7 @@ from serving import (
     errors,
     event_routes,
     line_routes,
+    model_routes,
     picture_routes,
     queue_routes,
     recipe_routes,
@@ -87,6 +88,8 @@ ANSWERS: dict[type[Exception], tuple[int, str]] = {
     errors.RevisionConflictError: (409, "revision_conflict"),
     errors.ReviewConflictError: (409, "conflict"),
     errors.ModelMismatchError: (409, "model_not_loaded"),
+    errors.ModelRefusedError: (409, "model_refused"),
+    errors.GateRefusedError: (409, "gate_refused"),
     errors.VersionGoneError: (410, "model_version_gone"),
     errors.BodyTooLargeError: (413, "body_too_large"),
     errors.NotMultipartError: (415, "not_multipart"),
@@ -160,6 +163,7 @@ async def lifespan(app: Starlette) -> AsyncIterator[None]:
     """The framework enters this after it made the service and leaves it before it drops the service."""
     with event_routes.told_of_the_end(app.state.backend.events.stop):
         yield
+    await app.state.backend.shadows.close()
     app.state.backend.close()
 
 
@@ -175,6 +179,7 @@ app = Starlette(
         *picture_routes.ROUTES,
         *challenge_routes.ROUTES,
         *line_routes.ROUTES,
+        *model_routes.ROUTES,
         *accounts.ROUTES,
         *station.ROUTES,
         Route("/{path:path}", no_such_route, methods=["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]),
@@ -234,12 +239,12 @@ class InspectionService:
 
         self.backend: Backend = Backend(from_environment(os.environ))
         app.state.backend = self.backend
-        metadata = self.backend.engine.metadata
+        inspector = self.backend.engine.models.default
         logger.info(
             "model %s %s on %s, home %s, %d orphan files swept",
-            metadata.name,
-            metadata.version,
-            self.backend.engine.inspector.device,
+            inspector.metadata.name,
+            inspector.metadata.version,
+            inspector.device,
             self.backend.config.home_dir,
             self.backend.store.num_swept,
         )

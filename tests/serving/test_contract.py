@@ -38,9 +38,12 @@ WITHOUT_SUCCESS = {
     "POST /v1/inspections/{id}/disposition",
     "PUT /v1/recipes/{name}/challenge",
     "POST /v1/test-results",
+    "POST /v1/models/{version}/rollback",
+    "POST /v1/models/{version}/retire",
+    "POST /v1/models/{version}/shadow",
 }
 """Their 200 takes what cannot be made up: a key, a drifting line, the newest revision, the model's classes,
-a table."""
+a table, a second model version."""
 WITHOUT_END = {"GET /v1/events"}
 HEADERS = {"x-forwarded-for": "203.0.113.9"}
 """Failed logins count by address; these must not shut the other tests' address out."""
@@ -69,13 +72,17 @@ def there(guarded: GuardedServer, board_png: bytes, reference_png: bytes) -> dic
     every_call = {"options": '{"min_score": 0}'}
     answer = guarded.call("POST", "/v1/inspect", "admin", files=files, data=every_call)
     place = {"layer": "image", "level": "0", "column": "0", "row": "0"}
-    return {"id": answer.raise_for_status().json()["id"], "name": "contract", "number": "1", **place}
+    report = answer.raise_for_status().json()
+    place |= {"id": report["id"], "version": report["model"]["version"]}
+    return {"name": "contract", "number": "1", **place}
 
 
 def with_picture(case: Any, picture: Binary) -> Any:
-    """The request with a real board in place of the made-up bytes, and of the revision that is there."""
+    """The request with a real board in place of the made-up bytes, of the revision and version there are."""
     if "revision" in (case.query or {}):
         case.query = {"revision": 1}
+    if "with" in (case.query or {}):
+        case.query = {"with": case.path_parameters["version"]}
     if isinstance(case.body, dict) and "image" in case.body:
         case.body = {name: value for name, value in case.body.items() if name not in ("reference", "recipe")}
         case.body["image"] = picture

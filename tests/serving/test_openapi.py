@@ -11,6 +11,7 @@ from serving import (
     challenge_routes,
     event_routes,
     line_routes,
+    model_routes,
     picture_routes,
     queue_routes,
     recipe_routes,
@@ -44,7 +45,7 @@ def test_every_route_is_described_and_nothing_else() -> None:
     there = {
         (route.path, method.lower())
         for module in (
-            *(routes, accounts, recipe_routes, alarm_routes, challenge_routes, line_routes),
+            *(routes, accounts, recipe_routes, alarm_routes, challenge_routes, line_routes, model_routes),
             *(review_routes, queue_routes, event_routes, picture_routes),
         )
         for route in module.ROUTES
@@ -84,7 +85,9 @@ def test_the_server_serves_it_and_every_described_page_answers(
     for path, methods in document["paths"].items():
         if "get" in methods and path not in WITHOUT_END:
             place = {"layer": "image", "level": "0", "column": "0", "row": "0"}
-            answer = server.client.get(path.format(id=report["id"], name="described", number="1", **place))
+            place |= {"id": report["id"], "name": "described", "version": report["model"]["version"]}
+            query = {"with": place["version"]} if path.endswith("/compare") else None
+            answer = server.client.get(path.format(number="1", **place), params=query)
             assert answer.status_code == 200, path
             described = methods["get"]["responses"]["200"]["content"]
             found = answer.headers["content-type"].partition(";")[0]

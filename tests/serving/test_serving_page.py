@@ -12,7 +12,7 @@ from serving.openapi import openapi_document
 
 ROW = re.compile(r"^\| `(INSPECT_VIT_\w+)` \| ([^|]*) \| ([^|]*) \|$", re.MULTILINE)
 IN_WORDS = {
-    "checkpoint": "the one that ships",
+    "checkpoint": "what is in production",
     "calibration": "none",
     "camera": "none",
     "database_url": "SQLite in the home folder",
