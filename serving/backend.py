@@ -23,6 +23,7 @@ from serving.engine import Engine
 from serving.errors import ModelMismatchError, OvertakenError, VersionGoneError
 from serving.events import Events
 from serving.explanations import ClientGone
+from serving.job_events import JobChanges
 from serving.metrics import Metrics
 from serving.observing import observe
 from serving.pictures import sha256_hex
@@ -30,6 +31,7 @@ from serving.recipe_uploads import recipe_of
 from serving.rendering import attention_level
 from serving.retention import Pruner, limits_of
 from serving.roles import SERVICE, Actor
+from serving.runner import Runner
 from serving.schemas import (
     InspectionReport,
     answer,
@@ -71,13 +73,15 @@ class Backend:
             self.store.close()
             raise
         self.drawings = Drawings(self.store, self.engine)
-        self.events = Events(self.store.engine)
+        self.events = Events(self.store.engine, more=[lambda: JobChanges(self.store.engine, config).look])
         self.tiles = Tiles(self.drawings)
         self.shadows = Shadows(self.store, self.engine)
         self.pruner = Pruner(self.store, limits_of(config), self.metrics)
+        self.runner = Runner(self.store, config)
         self._locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
     def close(self) -> None:
+        self.runner.close()
         self.engine.close()
         self.pruner.close()
         self.store.close()

@@ -35,7 +35,7 @@ from serving.store import maps_name
 FORMAT = 1
 MANIFEST, SUMS = "manifest.json", "SHA256SUMS"
 ROWS, HOME = "rows/", "home/"
-NOT_BACKED_UP = {"pictures", "bentoml", "sample"}
+NOT_BACKED_UP = {"pictures", "bentoml", "sample", "datasets", "jobs"}
 """Folders of the home: pictures go by the rows that name them, the others are made anew."""
 CHUNK = 1 << 20
 

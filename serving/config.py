@@ -99,6 +99,29 @@ class ServingConfig(Frozen):
         le=1.0,
         description="share of the PASS boards that are drawn, by chance, for people to look at",
     )
+    acceptance_share: float = Field(
+        default=0.3,
+        ge=0.0,
+        le=1.0,
+        description="share of the verified boards that is never trained on: promotions are measured on it. "
+        "Raised later, it takes boards that models were trained on",
+    )
+    acceptance: Path | None = Field(
+        default=None,
+        description="folder of labelled boards, in any format, that every promotion is also measured on",
+    )
+    job_threads: int | None = Field(
+        default=None,
+        ge=1,
+        description="threads of a retraining job; default: half of the cores, so that boards are inspected "
+        "meanwhile",
+    )
+    job_nice: int = Field(
+        default=10,
+        ge=0,
+        le=19,
+        description="how far a retraining job gives way to the service: niceness above the service's own",
+    )
     samples: Path | None = Field(
         default=None,
         description="folder of sample boards for the station; default: data_samples beside serving/",

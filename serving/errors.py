@@ -70,6 +70,10 @@ class ModelRefusedError(ServingError):
     """A model version that cannot be what was asked of it: corrupt, retired, or in use."""
 
 
+class JobStateError(ServingError):
+    """A job that is in a state in which this cannot be done to it."""
+
+
 class BusyError(ServingError):
     """The queue is full."""
 

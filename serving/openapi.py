@@ -15,6 +15,7 @@ from inspect_vit.recipe import Recipe
 from serving.account_schemas import AuditPage, LoginRequest, SessionReport
 from serving.openapi_access import SECURITY_SCHEMES, account_paths, add_security
 from serving.openapi_alarms import ALARM_MODELS, alarm_paths
+from serving.openapi_jobs import JOB_MODELS, job_paths
 from serving.openapi_line import LINE_MODELS, line_paths
 from serving.openapi_models import MODEL_MODELS, model_paths
 from serving.openapi_parts import INSPECTION_ID, LABEL
@@ -72,11 +73,16 @@ def openapi_document() -> dict[str, Any]:
             *PICTURE_MODELS,
             *LINE_MODELS,
             *MODEL_MODELS,
+            *JOB_MODELS,
         ],
         ref_template="#/components/schemas/{model}",
     )
     paths = _paths() | account_paths()
-    for described in (recipe_paths, alarm_paths, review_paths, picture_paths, line_paths, model_paths):
+    described_by = (
+        *(recipe_paths, alarm_paths, review_paths, picture_paths, line_paths, model_paths),
+        job_paths,
+    )
+    for described in described_by:
         paths |= described(_responses)
     add_security(paths)
     return {

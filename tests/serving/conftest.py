@@ -23,6 +23,7 @@ from serving.roles import ANYONE, Role
 from serving.run import prepare, wait_until_ready
 from serving.store import Store
 from tests.serving.boards import Boards
+from tests.serving.job_bench import Bench
 from tests.serving.model_versions import Versions
 from tests.serving.postgres import Postgres, find_programs, private_cluster
 
@@ -152,7 +153,7 @@ def guarded(start_server: StartServer, tmp_path_factory: pytest.TempPathFactory)
             name: create_key(store.engine, name, Role(name.split()[0]), by=ANYONE)
             for name in ("line", "line 2", "operator", "engineer", "admin")
         }
-    running = start_server(home, KEYS="on", MAX_UPLOAD_MB="2", MAX_MEGAPIXELS="1")
+    running = start_server(home, KEYS="on", MAX_UPLOAD_MB="2", MAX_MEGAPIXELS="1", JOB_NICE="0")
     yield GuardedServer(running, keys)
     running.stop()
 
@@ -223,3 +224,23 @@ def versions(
     with contextlib.closing(Store(ServingConfig(home=made.home))) as store:
         made.fill(store, made.home)
     return made
+
+
+@pytest.fixture
+def bench(config: ServingConfig, tiny_checkpoint: Path, other_checkpoint: Path) -> Iterator[Bench]:
+    """Jobs on either database."""
+    made = Bench(config, tiny_checkpoint, other_checkpoint)
+    yield made
+    made.store.close()
+
+
+@pytest.fixture
+def small_bench(tmp_path: Path, tiny_checkpoint: Path, other_checkpoint: Path) -> Iterator[Bench]:
+    """With SQLite alone, where the database is not what is tried."""
+    made = Bench(
+        ServingConfig(home=tmp_path / "home", min_free_mb=0.0, database_wait_s=0.5),
+        tiny_checkpoint,
+        other_checkpoint,
+    )
+    yield made
+    made.store.close()

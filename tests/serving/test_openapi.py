@@ -9,7 +9,9 @@ from serving import (
     accounts,
     alarm_routes,
     challenge_routes,
+    dataset_routes,
     event_routes,
+    job_routes,
     line_routes,
     model_routes,
     picture_routes,
@@ -20,6 +22,7 @@ from serving import (
 )
 from serving.openapi import openapi_document
 from serving.schemas import RENDERED_NAMES
+from tests.serving.job_bench import failing_job
 
 WITHOUT_END = {"/v1/events"}
 """Read in its own test."""
@@ -46,7 +49,7 @@ def test_every_route_is_described_and_nothing_else() -> None:
         (route.path, method.lower())
         for module in (
             *(routes, accounts, recipe_routes, alarm_routes, challenge_routes, line_routes, model_routes),
-            *(review_routes, queue_routes, event_routes, picture_routes),
+            *(review_routes, queue_routes, event_routes, picture_routes, dataset_routes, job_routes),
         )
         for route in module.ROUTES
         for method in route.methods or ()
@@ -82,10 +85,13 @@ def test_the_server_serves_it_and_every_described_page_answers(
     ).json()
     files = {"reference": ("r.png", board_png)}
     assert server.client.put("/v1/recipes/described", files=files).status_code == 200
+    job = failing_job(server.home)
     for path, methods in document["paths"].items():
         if "get" in methods and path not in WITHOUT_END:
             place = {"layer": "image", "level": "0", "column": "0", "row": "0"}
             place |= {"id": report["id"], "name": "described", "version": report["model"]["version"]}
+            if path.startswith("/v1/jobs/"):
+                place["id"] = job
             query = {"with": place["version"]} if path.endswith("/compare") else None
             answer = server.client.get(path.format(number="1", **place), params=query)
             assert answer.status_code == 200, path

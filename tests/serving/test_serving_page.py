@@ -19,6 +19,8 @@ IN_WORDS = {
     "keep_days": "for ever",
     "keep_gb": "no limit",
     "samples": "`data_samples`",
+    "acceptance": "none",
+    "job_threads": "half of the cores",
 }
 """Defaults that are no value but mean one."""
 
