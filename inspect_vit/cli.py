@@ -19,6 +19,7 @@ from inspect_vit import (
     cli_doctor,
     cli_evaluate,
     cli_keys,
+    cli_models,
     cli_serve,
     cli_store,
 )
@@ -46,6 +47,7 @@ app = typer.Typer(
 
 app.add_typer(cli_data.app, name="data")
 app.add_typer(cli_keys.app, name="keys")
+app.add_typer(cli_models.app, name="models")
 app.command()(cli_keys.audit)
 app.command()(cli_evaluate.evaluate)
 app.command()(cli_calibrate.calibrate)

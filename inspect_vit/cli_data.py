@@ -8,9 +8,11 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from inspect_vit.cli_export import export
 from inspect_vit.console import say, stdout
 
 app = typer.Typer(help="Check, convert and make data sets.", no_args_is_help=True)
+app.command()(export)
 
 FormatOption = Annotated[
     str,

@@ -29,7 +29,13 @@ CameraOption = Annotated[
 
 
 def serve(
-    checkpoint: CheckpointOption = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            help="Model file (.safetensors), which goes into production, unless another was promoted over it "
+            "since. Default: the version in production, at the first start the one shipped."
+        ),
+    ] = None,
     host: Annotated[
         str, typer.Option(help="IP address to listen on; 0.0.0.0 opens the service to the network.")
     ] = "127.0.0.1",

@@ -76,7 +76,7 @@ class Recipe(Frozen):
     )
     camera: str | None = Field(None, max_length=200, description="camera and lighting the pictures come from")
     model_version: str | None = Field(
-        None, max_length=64, description="version that inspects this product; default: the one that is loaded"
+        None, max_length=64, description="version that inspects this product; default: the one in production"
     )
 
     @model_validator(mode="after")

@@ -22,7 +22,7 @@ class Sender(NamedTuple):
 
 def lock_serial(session: Session, serial: str) -> None:
     """Let one transaction at a time number a serial's attempts."""
-    _lock(session, serial)
+    hold_name(session, serial)
 
 
 def attempt_of(serial: str, image_sha256: str) -> ColumnElement[int]:
@@ -44,7 +44,7 @@ def check_sender(session: Session, inspection: str, *, image_sha256: str, serial
     Raises:
         OvertakenError: it was.
     """
-    _lock(session, image_sha256)
+    hold_name(session, image_sha256)
     first = first_sender(session, image_sha256, besides=inspection)
     if first is not None and first.serial != serial:
         raise OvertakenError(f"inspection {first.inspection} of another serial has the same picture")
@@ -62,7 +62,7 @@ def first_sender(session: Session, image_sha256: str, *, besides: str = "") -> S
     return None if found is None else Sender(found[0], str(found[1]), found[2])
 
 
-def _lock(session: Session, name: str) -> None:
+def hold_name(session: Session, name: str) -> None:
     """Hold a name until the transaction ends. SQLite has one writer anyway."""
     if session.get_bind().dialect.name == "postgresql":
         session.execute(text("SELECT pg_advisory_xact_lock(hashtext(:name))"), {"name": name})

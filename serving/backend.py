@@ -20,10 +20,11 @@ from serving.config import ServingConfig
 from serving.drawings import Drawings
 from serving.drift import Observation, Watch
 from serving.engine import Engine
-from serving.errors import OvertakenError
+from serving.errors import ModelMismatchError, OvertakenError, VersionGoneError
 from serving.events import Events
 from serving.explanations import ClientGone
 from serving.first_sight import add_to_maps
+from serving.job_events import JobChanges
 from serving.metrics import Metrics
 from serving.observing import observe
 from serving.pictures import sha256_hex
@@ -31,12 +32,14 @@ from serving.recipe_uploads import recipe_of
 from serving.rendering import attention_level
 from serving.retention import Pruner, limits_of
 from serving.roles import SERVICE, Actor
+from serving.runner import Runner
 from serving.schemas import (
     InspectionReport,
     answer,
     make_report,
 )
 from serving.sessions import FailedLogins
+from serving.shadows import Shadows
 from serving.store import Store, StoredInspection
 from serving.tiles import Tiles
 from serving.uploads import Upload
@@ -58,25 +61,28 @@ class Backend:
         self.failed_logins = FailedLogins()
         self.store = Store(config)
         try:
-            self.engine = Engine(config, self.metrics)
+            self.engine = Engine(config, self.store.engine, self.metrics)
             record_alone(
                 self.store.engine,
                 SERVICE,
                 "service_started",
                 details={"keys": config.keys},
-                model_version=self.engine.metadata.version,
+                model_version=self.engine.models.default.metadata.version,
             )
             self.watch = Watch(self.store.engine, self.metrics)
         except Exception:
             self.store.close()
             raise
         self.drawings = Drawings(self.store, self.engine)
-        self.events = Events(self.store.engine)
+        self.events = Events(self.store.engine, more=[lambda: JobChanges(self.store.engine, config).look])
         self.tiles = Tiles(self.drawings)
+        self.shadows = Shadows(self.store, self.engine)
         self.pruner = Pruner(self.store, limits_of(config), self.metrics)
+        self.runner = Runner(self.store, config)
         self._locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
     def close(self) -> None:
+        self.runner.close()
         self.engine.close()
         self.pruner.close()
         self.store.close()
@@ -116,22 +122,23 @@ class Backend:
     async def _inspect_new(
         self, upload: Upload, digest: str, image_sha256: str, actor: Actor, client_gone: ClientGone
     ) -> tuple[StoredInspection, bool]:
-        recipe = await asyncio.to_thread(
-            recipe_of, self.store.engine, upload, loaded_version=self.engine.metadata.version
-        )
+        recipe = await asyncio.to_thread(recipe_of, self.store.engine, upload)
         challenge = None
         if recipe is not None:
             challenge = await asyncio.to_thread(challenges.find_challenge, self.store.engine, recipe.name)
         shown = None if challenge is None else challenge.board(upload.serial)
-        inspected = await self.engine.inspect(
-            upload.image,
-            upload.reference,
-            # Of a challenge board every call counts, whatever is asked to be listed.
-            min_score=upload.options.min_score if shown is None else None,
-            recipe=recipe,
-            want_attention=any(attention_level(name) for name in upload.options.include),
-            client_gone=client_gone,
-        )
+        try:
+            inspected = await self.engine.inspect(
+                upload.image,
+                upload.reference,
+                # Of a challenge board every call counts, whatever is asked to be listed.
+                min_score=upload.options.min_score if shown is None else None,
+                recipe=recipe,
+                want_attention=any(attention_level(name) for name in upload.options.include),
+                client_gone=client_gone,
+            )
+        except VersionGoneError as error:
+            raise ModelMismatchError(str(error), hint=error.hint) from error
         framed = inspected.framed
         reference = upload.reference
         if framed.reference is not None:
@@ -218,6 +225,8 @@ class Backend:
         # Shielded: a request that is cut off while it is being stored is stored whole.
         stored, is_new = await asyncio.shield(asyncio.to_thread(store_as_it_stands))
         if is_new:
+            if shown is None and upload.options.min_score is None:
+                self.shadows.offer(stored, inspected.result)
             if inspected.attention is not None:
                 self.drawings.explanations.remember(stored.report.id, inspected.attention)
             if any(reason.startswith(DUPLICATE) for reason in stored.report.reasons):

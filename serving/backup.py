@@ -35,7 +35,7 @@ from serving.store import maps_name
 FORMAT = 1
 MANIFEST, SUMS = "manifest.json", "SHA256SUMS"
 ROWS, HOME = "rows/", "home/"
-NOT_BACKED_UP = {"pictures", "bentoml", "sample"}
+NOT_BACKED_UP = {"pictures", "bentoml", "sample", "datasets", "jobs"}
 """Folders of the home: pictures go by the rows that name them, the others are made anew."""
 CHUNK = 1 << 20
 
@@ -191,7 +191,9 @@ def _other_files(home: Path) -> list[str]:
     """Files in the home's other folders; what lies loose in it is databases, locks and logs."""
     folders = [path for path in sorted(home.iterdir()) if path.is_dir() and path.name not in NOT_BACKED_UP]
     files = [path for folder in folders for path in sorted(folder.rglob("*")) if path.is_file()]
-    return [path.relative_to(home).as_posix() for path in files if not path.name.startswith(".")]
+    names = [path.relative_to(home) for path in files]
+    # What begins with a dot is half-written, and may be gone by the time it is read.
+    return [name.as_posix() for name in names if not any(part.startswith(".") for part in name.parts)]
 
 
 def _for_owner(path: str, flags: int) -> int:

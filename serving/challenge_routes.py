@@ -13,6 +13,7 @@ from serving.bodies import read_json
 from serving.challenge_schemas import ChallengeRequest, ClearRequest
 from serving.challenges import clear, find_challenge, put_challenge, report_of
 from serving.recipes import get_recipe
+from serving.registry import find_model, production
 from serving.uploads import check_recipe_name
 from serving.wire import read_query, wire_response
 
@@ -43,7 +44,7 @@ async def put(request: Request) -> Response:
         name,
         asked,
         request.state.actor,
-        class_names=backend.engine.metadata.model.class_names,
+        class_names=await asyncio.to_thread(_class_names, backend, name),
     )
     return wire_response(report_of(stored))
 
@@ -62,6 +63,12 @@ ROUTES = [
     Route("/v1/recipes/{name}/challenge", put, methods=["PUT"]),
     Route("/v1/recipes/{name}/challenge/clear", clear_lock, methods=["POST"]),
 ]
+
+
+def _class_names(backend: Backend, recipe: str) -> tuple[str, ...]:
+    """What the version that inspects the recipe's boards knows."""
+    database = backend.store.engine
+    return find_model(database, production(database, recipe)).facts.classes
 
 
 def _name(request: Request) -> str:

@@ -9,9 +9,20 @@ from contextlib import closing, contextmanager
 
 from sqlalchemy import Engine
 
+from inspect_vit.errors import ConfigError
 from serving.config import from_environment
+from serving.errors import ServingError
 from serving.roles import Actor, Role
 from serving.store import Store
+
+
+@contextmanager
+def in_plain_words() -> Iterator[None]:
+    """What the service would answer to a request is a caller's mistake here: ConfigError, with the hint."""
+    try:
+        yield
+    except ServingError as error:
+        raise ConfigError(f"{error}; {error.hint}" if error.hint else str(error)) from error
 
 
 @contextmanager

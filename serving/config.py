@@ -27,7 +27,8 @@ class ServingConfig(Frozen):
     )
     checkpoint: Path | None = Field(
         default=None,
-        description="the model's .safetensors file; default: the checkpoint that ships with inspect-vit",
+        description="a model's .safetensors file, which goes into production at the start; default: the "
+        "version that is in production, at the first start the one that ships with inspect-vit",
     )
     calibration: Path | None = Field(
         default=None,
@@ -39,6 +40,11 @@ class ServingConfig(Frozen):
     )
     database_url: str = Field(
         default="", description="SQLAlchemy URL; default: the SQLite file inspect-vit.db in the home folder"
+    )
+    loaded_models: int = Field(
+        default=3,
+        ge=1,
+        description="model versions kept in memory: the one in production, and those last used",
     )
     device: str = Field(default="auto", description="auto (CUDA when there is one), cpu, cuda, cuda:1, ...")
     attention_backend: AttentionBackend = Field(default="auto", description="auto, eager, sdpa or flash")
@@ -98,7 +104,24 @@ class ServingConfig(Frozen):
         ge=0.0,
         le=1.0,
         description="share of the boards, by a hash of the serial, that only examine: nothing is ever "
-        "trained on them, and new thresholds and models are held against them",
+        "trained on them, and new thresholds and models are held against them. Raised later, it takes boards "
+        "that models were trained on",
+    )
+    acceptance: Path | None = Field(
+        default=None,
+        description="folder of labelled boards, in any format, that every promotion is also measured on",
+    )
+    job_threads: int | None = Field(
+        default=None,
+        ge=1,
+        description="threads of a retraining job; default: half of the cores, so that boards are inspected "
+        "meanwhile",
+    )
+    job_nice: int = Field(
+        default=10,
+        ge=0,
+        le=19,
+        description="how far a retraining job gives way to the service: niceness above the service's own",
     )
     samples: Path | None = Field(
         default=None,

@@ -49,7 +49,7 @@ class Drawings:
         """Pictures of a stored inspection as PNG bytes. Ask for attention inside `engine.admitted()`.
 
         Raises:
-            VersionGoneError: attention of an inspection that another model version made.
+            VersionGoneError: attention of an inspection whose model version is not on this server.
         """
         wanted = list(dict.fromkeys(names))
         levels = {name: level for name in wanted if (level := attention_level(name))}
@@ -74,7 +74,7 @@ class Drawings:
 
         Raises:
             FieldError: a point, defect, head or crop that is not there.
-            VersionGoneError: another model version made the inspection.
+            VersionGoneError: the model version that made the inspection is not on this server.
         """
         result = await asyncio.to_thread(self._result, inspection)
         query = asked_cells(ask, result)
@@ -98,7 +98,7 @@ class Drawings:
 
         Raises:
             FieldError: a defect that is not there.
-            VersionGoneError: another model version made the inspection.
+            VersionGoneError: the model version that made the inspection is not on this server.
         """
         result = await asyncio.to_thread(self._result, inspection)
         asked_cells(AttentionAsk(defect=ask.defect), result)

@@ -13,10 +13,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sqlalchemy import Engine as Database
 
 from inspect_vit.errors import ImageError, OutOfMemoryError
 from inspect_vit.image_io import read_image
@@ -29,11 +30,9 @@ from serving.first_sight import FirstSight, first_sight
 from serving.framing import Framed, frame
 from serving.goldens import Goldens
 from serving.metrics import Metrics
+from serving.models import Models, warm_up
 from serving.pictures import PictureFiles
 from serving.recipes import StoredRecipe
-
-if TYPE_CHECKING:
-    from inspect_vit.checkpoint import CheckpointMetadata
 
 NUM_AHEAD = 3
 """Requests that hold decoded pictures: one in the model and two ready or being decoded. Bounds the memory."""
@@ -60,26 +59,16 @@ class Inspected:
 
 
 class Engine:
-    """The model and the queue in front of it. One per process; torch is imported when it is made.
+    """The models and the queue in front of them. One per process; torch is imported when it is made.
 
     Raises:
-        CheckpointError, ConfigError: from making it.
+        CheckpointError, ConfigError, ServingError: from making it.
     """
 
-    def __init__(self, config: ServingConfig, metrics: Metrics) -> None:
-        from inspect_vit.checkpoint import default_checkpoint
-        from inspect_vit.inspector import Inspector
-
+    def __init__(self, config: ServingConfig, database: Database, metrics: Metrics) -> None:
         self.config = config
         self.metrics = metrics
-        self.inspector = Inspector(
-            config.checkpoint or default_checkpoint(),
-            device=config.device,
-            attention_backend=config.attention_backend,
-            calibration=config.calibration,
-        )
-        metadata, device = self.inspector.metadata, str(self.inspector.device)
-        metrics.show_model(name=metadata.name, version=metadata.version, device=device)
+        self.models = Models(config, database, metrics)
         self.goldens = Goldens(
             PictureFiles(config.home_dir / "recipes", min_free_bytes=int(config.min_free_mb * 1e6)),
             metrics,
@@ -94,13 +83,15 @@ class Engine:
         self._turn_s = 1.0
         self._model_thread.submit(self._warm_up).result()
 
-    @property
-    def metadata(self) -> CheckpointMetadata:
-        return self.inspector.metadata
-
     def close(self) -> None:
+        self.models.close()
         for threads in (self._model_thread, self._decoders, self._drawer):
             threads.shutdown(wait=True, cancel_futures=True)
+
+    @property
+    def num_admitted(self) -> int:
+        """Requests that wait or run now."""
+        return self._num_admitted
 
     @contextmanager
     def admitted(self) -> Iterator[None]:
@@ -132,21 +123,32 @@ class Engine:
         min_score: float | None,
         recipe: StoredRecipe | None,
         want_attention: bool = False,
+        version: str | None = None,
         client_gone: Callable[[], Awaitable[bool]],
     ) -> Inspected:
         """Decode and inspect, with the attention of the same pass if wanted; call it inside `admitted()`.
+
+        Args:
+            version: of the model; None: the one that the recipe pins, else the one that is in production when
+                its turn comes.
 
         Raises:
             ImageError: from decoding, or a reference that does not fit the image.
             ClientGoneError: the client had hung up when its turn came; the model did not run.
             BusyError: its turn had not come by the deadline; the model did not run.
             OutOfMemoryError: the device has too little memory, in smaller tiles too.
+            VersionGoneError, ModelRefusedError: the files of the version are gone or damaged.
         """
         from inspect_vit.attribution import inspect_with_attention
 
         clock = _StageClock()
+        version = version or (None if recipe is None else recipe.recipe.model_version)
+        # Loaded before its turn, so that it holds up no board of another recipe; and again at its turn, if
+        # others came in between.
+        await self.models.get(version)
         async with self._turn(client_gone):
             clock.lap("queue")
+            inspector = await self.models.get(version)
             pixels, intake = await self.decode(image, field="image")
             golden = None
             if reference is not None:
@@ -175,8 +177,8 @@ class Engine:
 
             def work() -> tuple[InspectionResult, dict[str, NDArray[np.float32]] | None]:
                 if want_attention:
-                    return inspect_with_attention(self.inspector, pixels, reference=framed.laid, **settings)
-                return self.inspector.inspect(pixels, reference=framed.laid, **settings), None
+                    return inspect_with_attention(inspector, pixels, reference=framed.laid, **settings)
+                return inspector.inspect(pixels, reference=framed.laid, **settings), None
 
             result, attention = await self.on_model_thread(work)
             if result.warnings:
@@ -271,9 +273,8 @@ class Engine:
         return await asyncio.get_running_loop().run_in_executor(self._model_thread, timed)
 
     def _warm_up(self) -> None:
-        side = self.inspector.metadata.model.size_multiple
         started = time.perf_counter()
-        self.inspector.inspect(np.full((side, side, 3), 128, np.uint8))
+        warm_up(self.models.default)
         self._turn_s = time.perf_counter() - started
 
 

@@ -38,7 +38,7 @@ class NotFoundError(ServingError):
 
 
 class VersionGoneError(ServingError):
-    """A picture that only the model version of the inspection could compute, and another one is loaded."""
+    """What only a certain model version could compute, and its files are not there any more."""
 
 
 class IdempotencyConflictError(ServingError):
@@ -59,7 +59,19 @@ class OvertakenError(ServingError):
 
 
 class ModelMismatchError(ServingError):
-    """A recipe that is pinned to a model version which is not loaded."""
+    """A recipe that is pinned to a model version which the store does not have."""
+
+
+class GateRefusedError(ServingError):
+    """A promotion that the gate does not allow, or that would go round it."""
+
+
+class ModelRefusedError(ServingError):
+    """A model version that cannot be what was asked of it: corrupt, retired, or in use."""
+
+
+class JobStateError(ServingError):
+    """A job that is in a state in which this cannot be done to it."""
 
 
 class ThresholdRefusedError(ServingError):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -35,9 +36,13 @@ logger = logging.getLogger("inspect_vit.serving")
 @dataclass(frozen=True)
 class Event:
     name: str
-    """inspection or review."""
+    """inspection, review or job."""
     data: str
-    """JSON: `QueueItem` or `ReviewEvent`."""
+    """JSON: `QueueItem`, `ReviewEvent` or `Job`."""
+
+
+Look = Callable[[], list[Event]]
+"""Finds what is new since it was made, or since it was called last."""
 
 
 class Reader:
@@ -126,8 +131,11 @@ class Events:
     All but the looks at the database happens on the event loop.
     """
 
-    def __init__(self, engine: Engine, *, poll_s: float = POLL_S) -> None:
-        self._engine, self._poll_s = engine, poll_s
+    def __init__(
+        self, engine: Engine, *, poll_s: float = POLL_S, more: Sequence[Callable[[], Look]] = ()
+    ) -> None:
+        """more: each starts another look, beside that of Reader."""
+        self._engine, self._poll_s, self._more = engine, poll_s, more
         self._listeners: set[Listener] = set()
         self._starting = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
@@ -151,8 +159,8 @@ class Events:
         try:
             async with self._starting:
                 if self._task is None:
-                    reader = await asyncio.to_thread(Reader, self._engine)
-                    self._task = asyncio.create_task(self._tell(reader))
+                    looks = await asyncio.to_thread(self._start)
+                    self._task = asyncio.create_task(self._tell(looks))
         except BaseException:
             self.close(listener)
             raise
@@ -173,11 +181,14 @@ class Events:
         for listener in self._listeners:
             listener.end()
 
-    async def _tell(self, reader: Reader) -> None:
+    def _start(self) -> list[Look]:
+        return [Reader(self._engine).look, *(start() for start in self._more)]
+
+    async def _tell(self, looks: list[Look]) -> None:
         while True:
             await asyncio.sleep(self._poll_s)
             try:
-                found = await asyncio.to_thread(reader.look)
+                found = await asyncio.to_thread(lambda: [event for look in looks for event in look()])
             except Exception:
                 # The task that all listeners share must not end while they wait.
                 logger.exception("events: a look at the store failed; the next is in %g s", self._poll_s)

@@ -21,7 +21,7 @@ from inspect_vit.spot import Spot, look_at
 from inspect_vit.trace import trace
 from serving.attention import AttentionAsk, Maps
 from serving.engine import Engine, Pixels
-from serving.errors import VersionGoneError
+from serving.errors import NotFoundError, VersionGoneError
 from serving.kept import Kept, Key
 from serving.off_heap import OffHeap
 from serving.store import Store, StoredInspection
@@ -54,15 +54,16 @@ class Explanations:
         """All levels of the asked method, for the cells of `attention.asked_cells`.
 
         Raises:
-            VersionGoneError: another model version made the inspection.
+            VersionGoneError: the model version that made the inspection is not on this server.
             ClientGoneError: the client had hung up when its turn came.
         """
 
         async def make() -> OffHeap:
             image, reference = await self._posted(inspection)
             async with self._engine.pictures(image, reference, client_gone) as (pixels, golden):
+                inspector = await self._inspector(inspection)
                 return await self._engine.on_model_thread(
-                    lambda: OffHeap(_compute(self._engine.inspector, pixels, golden, result, ask, query))
+                    lambda: OffHeap(_compute(inspector, pixels, golden, result, ask, query))
                 )
 
         return (await self._maps.get((inspection.report.id, ask.method, *ask.rows), make)).arrays()
@@ -97,9 +98,10 @@ class Explanations:
             missing = [name for name in maps if name not in found]
             if not missing:
                 return found
-            inspector, ask_model = self._engine.inspector, self._engine.on_model_thread
+            ask_model = self._engine.on_model_thread
             image, reference = await self._posted(inspection)
             async with self._engine.pictures(image, reference, client_gone) as (pixels, golden):
+                inspector = await self._inspector(inspection)
                 trial = await ask_model(
                     lambda: set_up(inspector, pixels, reference=golden, defect=defect, others=others)
                 )
@@ -117,7 +119,7 @@ class Explanations:
         Raises:
             VersionGoneError, ClientGoneError: as `maps`.
         """
-        ask_model, inspector = self._engine.on_model_thread, self._engine.inspector
+        ask_model, inspector = self._engine.on_model_thread, await self._inspector(inspection)
         image, reference = await self._posted(inspection)
         async with self._engine.pictures(image, reference, client_gone) as (pixels, golden):
             return await ask_model(
@@ -125,17 +127,23 @@ class Explanations:
             )
 
     async def _posted(self, inspection: StoredInspection) -> tuple[bytes, bytes | None]:
-        """The posted pictures, for the model version that saw them."""
-        report, loaded = inspection.report, self._engine.metadata
-        if report.model.version != loaded.version:
-            raise VersionGoneError(
-                f"inspection {report.id} was made by {report.model.name} {report.model.version}, "
-                f"and {loaded.name} {loaded.version} is loaded: its attention cannot be computed now",
-                hint="inspect the board again to see the attention of the loaded model",
-            )
+        """The posted pictures. The version that saw them is loaded first, so that it holds up no board."""
+        await self._inspector(inspection)
         return await asyncio.to_thread(
             lambda: (self._store.read_image(inspection), self._store.read_reference(inspection))
         )
+
+    async def _inspector(self, inspection: StoredInspection) -> Inspector:
+        """The model version that made the inspection."""
+        made_by = inspection.report.model
+        try:
+            return await self._engine.models.get(made_by.version)
+        except (VersionGoneError, NotFoundError) as error:
+            raise VersionGoneError(
+                f"inspection {inspection.report.id} was made by {made_by.name} {made_by.version}, which is "
+                "not on this server: its attention cannot be computed now",
+                hint="inspect-vit models add FILE brings the version back; or inspect the board again",
+            ) from error
 
 
 def _compute(

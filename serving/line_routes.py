@@ -15,6 +15,7 @@ from serving.in_force import in_force
 from serving.preview import make_preview, mode_of, read_reviewed
 from serving.preview_schemas import Preview
 from serving.recipes import get_recipe
+from serving.registry import production
 from serving.stats import make_stats
 from serving.stats_csv import stats_csv
 from serving.stats_reads import Span
@@ -114,12 +115,13 @@ def read_moment(query: dict[str, str], name: str) -> datetime | None:
 
 
 def _preview(backend: Backend, name: str, label: str | None) -> Preview:
-    engine, inspector = backend.store.engine, backend.engine.inspector
-    stored, version = get_recipe(engine, name), inspector.metadata.version
+    engine, models = backend.store.engine, backend.engine.models
+    stored, version = get_recipe(engine, name), production(engine, name)
     boards = read_reviewed(engine, name, version)
     mode = mode_of(boards, has_references=bool(stored.references))
     camera = stored.recipe.camera or backend.config.camera or None
-    thresholds, _ = in_force(inspector, stored, mode, camera=camera)
+    served = models.default.calibration
+    thresholds, _ = in_force(models.metadata(version), stored, mode, served=served, camera=camera)
     return make_preview(
         engine,
         boards,

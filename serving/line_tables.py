@@ -10,6 +10,7 @@ from sqlalchemy import BigInteger, Double, Index, Integer, String, Text, UniqueC
 from sqlalchemy.orm import Mapped, mapped_column
 
 from serving.database import Base
+from serving.model_tables import ShadowRunRow
 
 
 class CallRow(Base):
@@ -91,9 +92,10 @@ class PrunedDayRow(Base):
     day: Mapped[str] = mapped_column(String(10), primary_key=True)
 
 
-BESIDE: tuple[type[CallRow] | type[ChallengeRunRow] | type[ElectricalTestRow], ...] = (
+BESIDE: tuple[type[CallRow] | type[ChallengeRunRow] | type[ElectricalTestRow] | type[ShadowRunRow], ...] = (
     CallRow,
     ChallengeRunRow,
     ElectricalTestRow,
+    ShadowRunRow,
 )
 """Tables whose rows belong to one inspection each, by their column of that name."""

@@ -185,10 +185,19 @@ class Metrics:
             "Stored inspections whose part in drift and repeaters was lost",
             registry=self.registry,
         )
+        self._shown: tuple[str, str, str] | None = None
         self.model = Gauge(
             "inspect_vit_model_info",
-            "The model that is loaded",
+            "1: the model in production for boards whose recipe pins no version",
             ["name", "version", "device"],
+            registry=self.registry,
+        )
+        self.model_loads = Counter(
+            "inspect_vit_model_loads", "Model versions that were loaded", registry=self.registry
+        )
+        self.model_failures = Counter(
+            "inspect_vit_model_failures",
+            "Times that a version could not go into production: the one before it stayed",
             registry=self.registry,
         )
         self.build = Gauge(
@@ -197,6 +206,10 @@ class Metrics:
         self.build.labels(_version(), platform.python_version()).set(1)
 
     def show_model(self, *, name: str, version: str, device: str) -> None:
+        """The one in production; the one before it is 0 from now on."""
+        if self._shown is not None:
+            self.model.labels(*self._shown).set(0)
+        self._shown = name, version, device
         self.model.labels(name, version, device).set(1)
         for verdict in Verdict:
             self.inspections.labels(verdict.value, NO_RECIPE, version)

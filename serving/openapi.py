@@ -16,7 +16,9 @@ from serving.account_schemas import AuditPage, LoginRequest, SessionReport
 from serving.openapi_access import SECURITY_SCHEMES, account_paths, add_security
 from serving.openapi_alarms import ALARM_MODELS, alarm_paths
 from serving.openapi_escapes import ESCAPE_MODELS, escape_paths
+from serving.openapi_jobs import JOB_MODELS, job_paths
 from serving.openapi_line import LINE_MODELS, line_paths
+from serving.openapi_models import MODEL_MODELS, model_paths
 from serving.openapi_parts import INSPECTION_ID, LABEL
 from serving.openapi_pictures import PICTURE_MODELS, picture_paths
 from serving.openapi_recipes import recipe_paths
@@ -40,8 +42,9 @@ _ERRORS = {
     400: "the image cannot be decoded, or the body is not readable multipart",
     404: "no such inspection, or no such picture of it",
     408: "the body stopped coming before it was whole",
-    409: "the Idempotency-Key or the revision is taken, or the recipe pins a model that is not loaded",
-    410: "the model version that made the inspection is not loaded",
+    409: "the Idempotency-Key or the revision is taken, the recipe pins a model that is not there or is "
+    "damaged, or a pin would go round the gate",
+    410: "the model version that made the inspection is not on this server",
     413: "the body or the picture is too large",
     415: "not an image in a format that is read, or not multipart/form-data",
     422: "a field or query parameter with a wrong value; the message names it",
@@ -71,11 +74,17 @@ def openapi_document() -> dict[str, Any]:
             *PICTURE_MODELS,
             *LINE_MODELS,
             *ESCAPE_MODELS,
+            *MODEL_MODELS,
+            *JOB_MODELS,
         ],
         ref_template="#/components/schemas/{model}",
     )
     paths = _paths() | account_paths()
-    for described in (recipe_paths, alarm_paths, review_paths, picture_paths, line_paths, escape_paths):
+    described_by = (
+        *(recipe_paths, alarm_paths, review_paths, picture_paths, line_paths),
+        *(model_paths, job_paths, escape_paths),
+    )
+    for described in described_by:
         paths |= described(_responses)
     add_security(paths)
     return {

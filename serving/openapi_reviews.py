@@ -68,7 +68,8 @@ def review_paths(responses: Any) -> dict[str, Any]:
         },
         "/v1/events": {
             "get": {
-                "summary": "Server-sent events: `inspection` with a QueueItem, `review` with a ReviewEvent",
+                "summary": "Server-sent events: `inspection` with a QueueItem, `review` with a ReviewEvent, "
+                "`job` with a Job",
                 "responses": responses({"text/event-stream": {"schema": {"type": "string"}}}, [422, 503]),
             }
         },

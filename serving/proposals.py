@@ -12,6 +12,7 @@ from serving.in_force import in_force
 from serving.parts import part_of
 from serving.preview import ReviewedBoard, gather, mode_of, read_reviewed
 from serving.recipes import StoredRecipe, get_recipe, put_recipe
+from serving.registry import production
 from serving.roles import Actor
 from serving.threshold_calibration import recalibrated
 from serving.threshold_gate import Examined, decide
@@ -34,12 +35,15 @@ async def propose(
         RevisionConflictError: the recipe was changed meanwhile.
         BusyError, ClientGoneError: while boards were inspected again.
     """
-    engine, inspector = backend.store.engine, backend.engine.inspector
+    engine, models = backend.store.engine, backend.engine.models
     stored = await asyncio.to_thread(get_recipe, engine, name)
-    reviewed = await asyncio.to_thread(read_reviewed, engine, name, inspector.metadata.version)
+    version = await asyncio.to_thread(production, engine, name)
+    inspector = await models.get(version)
+    served = models.default.calibration
+    reviewed = await asyncio.to_thread(read_reviewed, engine, name, version)
     mode = mode_of(reviewed, has_references=bool(stored.references))
     camera = stored.recipe.camera or backend.config.camera or None
-    thresholds, promise = in_force(inspector, stored, mode, camera=camera)
+    thresholds, promise = in_force(inspector.metadata, stored, mode, served=served, camera=camera)
     _check(asked, thresholds)
     share, with_reference = backend.config.acceptance_share, mode == "with_reference"
     boards = [
@@ -57,6 +61,7 @@ async def propose(
                 boards,
                 stored,
                 asked.label,
+                version=version,
                 threshold=asked.threshold,
                 in_force=old,
                 client_gone=client_gone,
@@ -72,8 +77,8 @@ async def propose(
         is_raised=asked.threshold > old,
         targets=targets,
         before=promise,
-        found_by=_found_by(stored.recipe.calibration or inspector.calibration),
-        model=(inspector.metadata.name, inspector.metadata.version),
+        found_by=_found_by(stored.recipe.calibration or served),
+        model=(inspector.metadata.name, version),
         mode=mode,
         recipe=name,
         camera=camera,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import numpy as np
+from sqlalchemy import Engine
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -17,6 +18,7 @@ from inspect_vit.image_io import read_image
 from inspect_vit.overlay import encode_png
 from inspect_vit.recipe import Recipe
 from serving.errors import FieldError, NotFoundError
+from serving.promotion import check_put_pin
 from serving.recipe_uploads import RecipeUpload, read_recipe
 from serving.recipes import (
     ReferenceFile,
@@ -28,6 +30,7 @@ from serving.recipes import (
     put_recipe,
 )
 from serving.reference_pictures import LARGEST_SHOWN_PX, shown_picture
+from serving.registry import check_pin, find_model, production
 from serving.roles import Actor
 from serving.schemas import BoardFitReport, RecipePage, RecipeReference, RecipeReport
 from serving.uploads import check_recipe_name
@@ -49,7 +52,7 @@ async def put(request: Request) -> Response:
         upload = await read_recipe(request)
         try:
             if upload.recipe is not None:
-                upload.recipe.check_classes(backend.engine.metadata.model.class_names)
+                await asyncio.to_thread(_check_model, backend.store.engine, name, upload.recipe)
         except ConfigError as error:
             raise FieldError(f"recipe: {error}") from error
         stored = await asyncio.to_thread(_store, backend, name, upload, request.state.actor, expected)
@@ -151,8 +154,17 @@ def _store(
         references,
         actor,
         expected=expected,
-        model_version=backend.engine.metadata.version,
+        model_version=settings.model_version or production(engine),
     )
+
+
+def _check_model(database: Engine, name: str, settings: Recipe) -> None:
+    """That the settings go round no gate, and name classes of the version that will inspect by them."""
+    check_put_pin(database, name, settings)
+    version = settings.model_version
+    if version is not None:
+        check_pin(database, name, version)
+    settings.check_classes(find_model(database, version or production(database)).facts.classes)
 
 
 def _settings(backend: Backend, name: str, sent: Recipe | None) -> Recipe:

@@ -12,8 +12,9 @@ from starlette.requests import Request
 
 from inspect_vit.golden import LEAST_BOARDS, MOST_BOARDS
 from inspect_vit.recipe import Recipe
-from serving.errors import FieldError, ModelMismatchError, NotFoundError
+from serving.errors import FieldError, NotFoundError
 from serving.recipes import StoredRecipe, get_recipe
+from serving.registry import check_pin
 from serving.uploads import MAX_TEXT_BYTES, Upload, check_label, check_parts, open_form
 
 MAX_REFERENCES = 8
@@ -92,12 +93,12 @@ def _parse(text: str) -> Recipe:
         raise FieldError(f"recipe: {faults[:MAX_FAULTS_CHARS]}", hint=_EXAMPLE) from error
 
 
-def recipe_of(database: Engine, upload: Upload, *, loaded_version: str) -> StoredRecipe | None:
+def recipe_of(database: Engine, upload: Upload) -> StoredRecipe | None:
     """The recipe that a board is to be inspected by.
 
     Raises:
         FieldError: there is none of that name, or it has references and one was posted.
-        ModelMismatchError: it is pinned to a version that is not loaded.
+        ModelMismatchError: it is pinned to a version that the store does not have.
     """
     if upload.recipe is None:
         return None
@@ -112,10 +113,6 @@ def recipe_of(database: Engine, upload: Upload, *, loaded_version: str) -> Store
             f"reference: recipe {stored.name!r} has {len(stored.references)} of its own",
             hint="post the board alone, or take the references out of the recipe",
         )
-    pinned = stored.recipe.model_version
-    if pinned is not None and pinned != loaded_version:
-        raise ModelMismatchError(
-            f"recipe {stored.name!r} is pinned to model version {pinned}, and {loaded_version} is loaded",
-            hint="serve that version, or store the recipe anew with the one that is loaded",
-        )
+    if stored.recipe.model_version is not None:
+        check_pin(database, stored.name, stored.recipe.model_version)
     return stored

@@ -7,7 +7,7 @@ by their SHA-256, which no retention touches.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -59,12 +59,14 @@ def put_recipe(
     expected: int | None = None,
     model_version: str | None = None,
     because: Mapping[str, Any] | None = None,
+    beside: Callable[[Session], None] = lambda _: None,
 ) -> StoredRecipe:
     """Store a new revision.
 
     Args:
         expected: the revision that the caller read, 0 for a recipe that must be new; None: whatever is there.
         because: what else the audit trail tells of it.
+        beside: adds to the transaction what stands or falls with the revision.
 
     Raises:
         RevisionConflictError: another revision is there.
@@ -88,6 +90,7 @@ def put_recipe(
         details = {"revision": row.revision, "references": [one.sha256 for one in references]}
         details |= because or {}
         record(session, actor, action, object_name=name, details=details, model_version=model_version)
+        beside(session)
         try:
             session.commit()
         except IntegrityError as error:  # another request stored the same revision first

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from inspect_vit.allocator import KEEP_FREED_MEMORY
-from inspect_vit.calibration import load_calibration
+from inspect_vit.calibration import Calibration, load_calibration
 from inspect_vit.errors import ConfigError
 from serving.config import ServingConfig, from_environment, to_environment
 
@@ -67,13 +67,15 @@ def prepare(
     Raises:
         ConfigError, CheckpointError: what would not work, and what to do.
     """
-    from inspect_vit.checkpoint import default_checkpoint, load_checkpoint
     from inspect_vit.devices import resolve_device
+    from serving.command_line import in_plain_words
     from serving.keys import has_keys
+    from serving.model_start import start_with
     from serving.store import Store
 
     config = from_environment(environ)
-    chosen = Path(checkpoint or config.checkpoint or default_checkpoint()).expanduser().absolute()
+    chosen = checkpoint or config.checkpoint
+    chosen = None if chosen is None else Path(chosen).expanduser().absolute()
     update: dict[str, object] = {"home": config.home_dir, "checkpoint": chosen}
     if samples is not None:
         update["samples"] = Path(samples).expanduser().absolute()
@@ -90,11 +92,14 @@ def prepare(
             f"without keys the service would be open to everyone who reaches {address}: leave --without-keys "
             "(INSPECT_VIT_KEYS=off) away, or listen on 127.0.0.1"
         )
-    _check_calibration(config.calibration, load_checkpoint(chosen)[1].version)
+    promised = None if config.calibration is None else load_calibration(config.calibration)
     resolve_device(config.device)
-    with closing(Store(config)) as store:
-        notice = "" if has_keys(store.engine) else NO_KEY_YET
     _check_port(address, port)
+    with closing(Store(config)) as store, in_plain_words():
+        notice = "" if has_keys(store.engine) else NO_KEY_YET
+        # Last of all: another server on this home follows what goes into production here.
+        version = start_with(store.engine, config.home_dir, chosen)
+    _say_what_is_served(promised, version, chosen)
     # Of this server alone: a second one in the same folder would remove the files of the first.
     bentoml_home = config.home_dir / "bentoml" / f"{address.replace(':', '_')}-{port}"
     bentoml_home.mkdir(parents=True, exist_ok=True)
@@ -172,17 +177,23 @@ def stop(process: subprocess.Popen[bytes], *, timeout_s: float = STOP_TIMEOUT_S)
         process.wait()
 
 
-def _check_calibration(path: Path | None, model_version: str) -> None:
-    """Raises ConfigError for a file that is none; one of another model is void, which is said and served."""
-    if path is None:
-        return
-    made_for = load_calibration(path).model_version
-    if made_for != model_version:
-        print(
-            f"calibration {path} is void: it is for model version {made_for}, {model_version} is served",
-            file=sys.stderr,
-            flush=True,
+def _say_what_is_served(calibration: Calibration | None, version: str, checkpoint: Path | None) -> None:
+    """Tell what may not be expected: a void calibration, a checkpoint that is not used."""
+    from inspect_vit.checkpoint import read_metadata
+
+    told = []
+    if calibration is not None and calibration.model_version != version:
+        told.append(
+            f"the calibration is void: it is for model version {calibration.model_version}, "
+            f"{version} is served"
         )
+    if checkpoint is not None and (named := read_metadata(checkpoint).version) != version:
+        told.append(
+            f"{checkpoint} has model version {named}; {version} was promoted over it and stays in "
+            f"production: inspect-vit models rollback {version} goes back"
+        )
+    for line in told:
+        print(line, file=sys.stderr, flush=True)
 
 
 def _address(host: str) -> str:

@@ -39,10 +39,13 @@ from serving import (
     accounts,
     alarm_routes,
     challenge_routes,
+    dataset_routes,
     errors,
     escape_routes,
     event_routes,
+    job_routes,
     line_routes,
+    model_routes,
     picture_routes,
     queue_routes,
     recipe_routes,
@@ -89,6 +92,9 @@ ANSWERS: dict[type[Exception], tuple[int, str]] = {
     errors.ReviewConflictError: (409, "conflict"),
     errors.ThresholdRefusedError: (409, "threshold_refused"),
     errors.ModelMismatchError: (409, "model_not_loaded"),
+    errors.ModelRefusedError: (409, "model_refused"),
+    errors.GateRefusedError: (409, "gate_refused"),
+    errors.JobStateError: (409, "job_state"),
     errors.VersionGoneError: (410, "model_version_gone"),
     errors.BodyTooLargeError: (413, "body_too_large"),
     errors.NotMultipartError: (415, "not_multipart"),
@@ -162,6 +168,7 @@ async def lifespan(app: Starlette) -> AsyncIterator[None]:
     """The framework enters this after it made the service and leaves it before it drops the service."""
     with event_routes.told_of_the_end(app.state.backend.events.stop):
         yield
+    await app.state.backend.shadows.close()
     app.state.backend.close()
 
 
@@ -178,6 +185,9 @@ app = Starlette(
         *escape_routes.ROUTES,
         *challenge_routes.ROUTES,
         *line_routes.ROUTES,
+        *model_routes.ROUTES,
+        *dataset_routes.ROUTES,
+        *job_routes.ROUTES,
         *accounts.ROUTES,
         *station.ROUTES,
         Route("/{path:path}", no_such_route, methods=["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]),
@@ -237,12 +247,12 @@ class InspectionService:
 
         self.backend: Backend = Backend(from_environment(os.environ))
         app.state.backend = self.backend
-        metadata = self.backend.engine.metadata
+        inspector = self.backend.engine.models.default
         logger.info(
             "model %s %s on %s, home %s, %d orphan files swept",
-            metadata.name,
-            metadata.version,
-            self.backend.engine.inspector.device,
+            inspector.metadata.name,
+            inspector.metadata.version,
+            inspector.device,
             self.backend.config.home_dir,
             self.backend.store.num_swept,
         )

@@ -32,6 +32,7 @@ from serving.errors import (
 )
 from serving.ids import IdClock, day_of, ids_of_day
 from serving.locking import shared, try_alone
+from serving.model_files import sweep_half_written
 from serving.pictures import PictureFiles, no_room, sha256_hex
 from serving.queue_rows import queue_rows
 from serving.schemas import StoredReport
@@ -82,6 +83,8 @@ class Store:
             self._database = sqlite_file(self.engine)
             self._identity = None if self._database is None else _identity(self._database)
             self.num_swept = sum(map(self.sweep_day, self.pictures.days_to_sweep())) if alone else 0
+            if alone:
+                sweep_half_written(home)
             with self.engine.connect() as connection:
                 self._ids = IdClock(connection.scalar(select(func.max(InspectionRow.id))))
         except Exception:

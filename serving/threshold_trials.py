@@ -68,6 +68,7 @@ async def try_lower(
     recipe: StoredRecipe,
     label: str,
     *,
+    version: str,
     threshold: float,
     in_force: float,
     client_gone: ClientGone,
@@ -88,6 +89,7 @@ async def try_lower(
             None if recipe.references else reference,
             min_score=threshold,
             recipe=recipe,
+            version=version,
             client_gone=client_gone,
         )
         note_calls(trials, board, inspected.result, document, report, label, in_force=in_force)

@@ -50,7 +50,7 @@ THUMBNAILS_KEPT_BYTES = 32_000_000
 SIGHTS_KEPT_BYTES = 128_000_000
 """Decoded; three boards of 6400 x 6400 px and their references."""
 BEHIND_AFTER_S = 2.0
-"""The pyramid of a board whose first sight was kept is made when that is drawn: it takes a whole processor."""
+"""The pyramid of a board whose first sight was kept is made when that is drawn: it takes a processor."""
 THUMBNAIL_PX = 240
 
 logger = logging.getLogger("inspect_vit.serving")

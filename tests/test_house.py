@@ -25,7 +25,10 @@ SOURCES = {
 }
 COMMANDS = tuple(
     f"inspect_vit.cli{part}"
-    for part in ("", "_add_class", "_calibrate", "_data", "_evaluate", "_gate", "_keys", "_serve", "_store")
+    for part in (
+        *("", "_add_class", "_calibrate", "_data", "_evaluate", "_export", "_gate"),
+        *("_keys", "_models", "_serve", "_store"),
+    )
 )
 LIBRARY = [name for name in SOURCES if name.split(".")[0] == "inspect_vit" and name not in COMMANDS]
 NETWORK = ["attention", "positions", "layers", "model", "heads"]

@@ -2,7 +2,9 @@
 
 from alembic import context
 
+import serving.job_tables
 import serving.line_tables
+import serving.model_tables
 import serving.review_tables  # noqa: F401, the tables are declared by importing them
 from serving.database import Base
 

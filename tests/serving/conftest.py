@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import cv2
 import httpx
@@ -22,6 +23,8 @@ from serving.roles import ANYONE, Role
 from serving.run import prepare, wait_until_ready
 from serving.store import Store
 from tests.serving.boards import Boards
+from tests.serving.job_bench import Bench
+from tests.serving.model_versions import Versions
 from tests.serving.postgres import Postgres, find_programs, private_cluster
 
 
@@ -150,7 +153,7 @@ def guarded(start_server: StartServer, tmp_path_factory: pytest.TempPathFactory)
             name: create_key(store.engine, name, Role(name.split()[0]), by=ANYONE)
             for name in ("line", "line 2", "operator", "engineer", "admin")
         }
-    running = start_server(home, KEYS="on", MAX_UPLOAD_MB="2", MAX_MEGAPIXELS="1")
+    running = start_server(home, KEYS="on", MAX_UPLOAD_MB="2", MAX_MEGAPIXELS="1", JOB_NICE="0")
     yield GuardedServer(running, keys)
     running.stop()
 
@@ -196,3 +199,48 @@ def encode(suffix: str, picture: np.ndarray) -> bytes:
     done, data = cv2.imencode(suffix, picture)
     assert done
     return bytes(data)
+
+
+@pytest.fixture(scope="session")
+def versions(
+    tiny_checkpoint: Path, other_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Versions:
+    """A home with a in production, and two candidates, the second of which knows a class more."""
+    import torch
+
+    from inspect_vit.checkpoint import read_metadata, save_checkpoint
+    from inspect_vit.model import HierarchicalViT
+
+    metadata, folder = read_metadata(tiny_checkpoint), tmp_path_factory.mktemp("versions")
+    torch.manual_seed(5)
+    classes = (*metadata.model.class_names, "scratch")
+    model = HierarchicalViT(metadata.model.model_copy(update={"class_names": classes}))
+    # Random weights score about 0.01 everywhere: this one calls its own class on every board, and no other.
+    limits = {**dict.fromkeys(classes, 0.99), "scratch": 0.0001}
+    thresholds: Any = {"with_reference": limits, "without_reference": limits}
+    third = folder / "c.safetensors"
+    save_checkpoint(third, model, name="c", thresholds=thresholds, training={})
+    made = Versions(folder / "home", (tiny_checkpoint, other_checkpoint, third))
+    with contextlib.closing(Store(ServingConfig(home=made.home))) as store:
+        made.fill(store, made.home)
+    return made
+
+
+@pytest.fixture
+def bench(config: ServingConfig, tiny_checkpoint: Path, other_checkpoint: Path) -> Iterator[Bench]:
+    """Jobs on either database."""
+    made = Bench(config, tiny_checkpoint, other_checkpoint)
+    yield made
+    made.store.close()
+
+
+@pytest.fixture
+def small_bench(tmp_path: Path, tiny_checkpoint: Path, other_checkpoint: Path) -> Iterator[Bench]:
+    """With SQLite alone, where the database is not what is tried."""
+    made = Bench(
+        ServingConfig(home=tmp_path / "home", min_free_mb=0.0, database_wait_s=0.5),
+        tiny_checkpoint,
+        other_checkpoint,
+    )
+    yield made
+    made.store.close()

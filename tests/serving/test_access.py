@@ -115,7 +115,7 @@ def test_what_is_open_is_named_here() -> None:
 def test_a_route_admits_its_role_and_those_above(guarded: Any, place: tuple[str, str], least: Role) -> None:
     method, path = place
     tile = {"layer": "image", "level": "0", "column": "0", "row": "0"}
-    path = path.format(id="0" * 32, name="none", number="1", **tile)
+    path = path.format(id="0" * 32, name="none", number="1", version="0" * 12, **tile)
     answer = guarded.call(method, path)
     assert answer.status_code == 401
     assert error_of(answer).code == "unauthorized"

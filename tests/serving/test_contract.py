@@ -17,6 +17,7 @@ from schemathesis.transport.serialization import Binary
 
 from serving.openapi import openapi_document
 from tests.serving.conftest import GuardedServer
+from tests.serving.job_bench import failing_job
 
 NUM_EXAMPLES = 9
 """Requests to each operation: a third as described, with parameters that lead somewhere and a real picture, a
@@ -40,9 +41,15 @@ WITHOUT_SUCCESS = {
     "POST /v1/test-results",
     "POST /v1/recipes/{name}/thresholds",
     "GET /v1/inspections/{id}/spot",
+    "POST /v1/models/{version}/rollback",
+    "POST /v1/models/{version}/retire",
+    "POST /v1/models/{version}/shadow",
+    "POST /v1/retrain",
+    "POST /v1/models/{version}/promote",
+    "DELETE /v1/jobs/{id}",
 }
 """Their 200 takes what cannot be made up: a key, a drifting line, the newest revision, the model's classes,
-a table, a box on the board."""
+a table, a box on the board, a second model version, verified boards, a job that has not ended."""
 WITHOUT_END = {"GET /v1/events"}
 HEADERS = {"x-forwarded-for": "203.0.113.9"}
 """Failed logins count by address; these must not shut the other tests' address out."""
@@ -71,13 +78,17 @@ def there(guarded: GuardedServer, board_png: bytes, reference_png: bytes) -> dic
     every_call = {"options": '{"min_score": 0}'}
     answer = guarded.call("POST", "/v1/inspect", "admin", files=files, data=every_call)
     place = {"layer": "image", "level": "0", "column": "0", "row": "0"}
-    return {"id": answer.raise_for_status().json()["id"], "name": "contract", "number": "1", **place}
+    report = answer.raise_for_status().json()
+    place |= {"id": report["id"], "version": report["model"]["version"]}
+    return {"name": "contract", "number": "1", "job": failing_job(guarded.server.home), **place}
 
 
 def with_picture(case: Any, picture: Binary) -> Any:
-    """The request with a real board in place of the made-up bytes, and of the revision that is there."""
+    """The request with a real board in place of the made-up bytes, of the revision and version there are."""
     if "revision" in (case.query or {}):
         case.query = {"revision": 1}
+    if "with" in (case.query or {}):
+        case.query = {"with": case.path_parameters["version"]}
     if isinstance(case.body, dict) and "image" in case.body:
         case.body = {name: value for name, value in case.body.items() if name not in ("reference", "recipe")}
         case.body["image"] = picture
@@ -94,7 +105,11 @@ def test_every_answer_is_as_described(
         guarded.call("PUT", "/v1/recipes/contract", "admin", files=files).raise_for_status()
     names = [parameter.name for parameter in operation.path_parameters]
     fitting = operation.as_strategy(
-        GenerationMode.POSITIVE, path_parameters={name: there[name] for name in names}
+        GenerationMode.POSITIVE,
+        path_parameters={
+            name: there["job" if operation.path.startswith("/v1/jobs/") and name == "id" else name]
+            for name in names
+        },
     )
     picture = Binary(board_png)
     wrong = operation.as_strategy(GenerationMode.NEGATIVE)

@@ -9,9 +9,12 @@ from serving import (
     accounts,
     alarm_routes,
     challenge_routes,
+    dataset_routes,
     escape_routes,
     event_routes,
+    job_routes,
     line_routes,
+    model_routes,
     picture_routes,
     queue_routes,
     recipe_routes,
@@ -20,6 +23,7 @@ from serving import (
 )
 from serving.openapi import openapi_document
 from serving.schemas import RENDERED_NAMES
+from tests.serving.job_bench import failing_job
 
 WITHOUT_END = {"/v1/events"}
 """Read in its own test."""
@@ -45,8 +49,9 @@ def test_every_route_is_described_and_nothing_else() -> None:
     there = {
         (route.path, method.lower())
         for module in (
-            *(routes, accounts, recipe_routes, alarm_routes, challenge_routes, line_routes),
-            *(review_routes, queue_routes, event_routes, picture_routes, escape_routes),
+            *(routes, accounts, recipe_routes, alarm_routes, challenge_routes, line_routes, model_routes),
+            *(review_routes, queue_routes, event_routes, picture_routes, dataset_routes, job_routes),
+            *(escape_routes,),
         )
         for route in module.ROUTES
         for method in route.methods or ()
@@ -82,12 +87,16 @@ def test_the_server_serves_it_and_every_described_page_answers(
     ).json()
     files = {"reference": ("r.png", board_png)}
     assert server.client.put("/v1/recipes/described", files=files).status_code == 200
+    job = failing_job(server.home)
     for path, methods in document["paths"].items():
         if "get" in methods and path not in WITHOUT_END:
             place = {"layer": "image", "level": "0", "column": "0", "row": "0"}
-            asked = {"box": "10,10,40,30"} if path.endswith("/spot") else None
-            at = path.format(id=report["id"], name="described", number="1", **place)
-            answer = server.client.get(at, params=asked)
+            place |= {"id": report["id"], "name": "described", "version": report["model"]["version"]}
+            if path.startswith("/v1/jobs/"):
+                place["id"] = job
+            query = {"with": place["version"]} if path.endswith("/compare") else None
+            query = {"box": "10,10,40,30"} if path.endswith("/spot") else query
+            answer = server.client.get(path.format(number="1", **place), params=query)
             assert answer.status_code == 200, path
             described = methods["get"]["responses"]["200"]["content"]
             found = answer.headers["content-type"].partition(";")[0]

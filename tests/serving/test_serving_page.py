@@ -12,13 +12,15 @@ from serving.openapi import openapi_document
 
 ROW = re.compile(r"^\| `(INSPECT_VIT_\w+)` \| ([^|]*) \| ([^|]*) \|$", re.MULTILINE)
 IN_WORDS = {
-    "checkpoint": "the one that ships",
+    "checkpoint": "what is in production",
     "calibration": "none",
     "camera": "none",
     "database_url": "SQLite in the home folder",
     "keep_days": "for ever",
     "keep_gb": "no limit",
     "samples": "`data_samples`",
+    "acceptance": "none",
+    "job_threads": "half of the cores",
 }
 """Defaults that are no value but mean one."""
 
