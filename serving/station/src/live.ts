@@ -14,6 +14,8 @@ export interface ReviewTold {
 interface Listener {
   inspection?: (item: QueueItem) => void;
   review?: (told: ReviewTold) => void;
+  /** A job began, went on or ended. */
+  job?: () => void;
   /** Things may have happened that were not told: read again what is shown. */
   missed?: () => void;
 }
@@ -51,6 +53,7 @@ function open(): void {
     const told = JSON.parse(event.data as string) as ReviewTold;
     tell((listener) => listener.review?.(told));
   });
+  source.addEventListener("job", () => tell((listener) => listener.job?.()));
   source.addEventListener("error", () => {
     isLive.value = false;
     if (source?.readyState !== EventSource.CLOSED) return; // it connects again by itself

@@ -7,6 +7,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { ApiError } from "./api";
 import { logIn, session, whoAmI, whoIsHere } from "./session";
+import { sentence } from "./refusal";
 import { t } from "./words";
 
 export function Login() {
@@ -94,8 +95,4 @@ function KeyForm() {
       </button>
     </form>
   );
-}
-
-function sentence(words: string): string {
-  return `${words.charAt(0).toUpperCase()}${words.slice(1)}.`.replace("..", ".");
 }

@@ -15,6 +15,7 @@ const PAGES = {
   recipes: lazyPage(() => import("./pages/recipes").then((page) => page.Recipes)),
   figures: lazyPage(() => import("./pages/figures").then((page) => page.Figures)),
   lot: lazyPage(() => import("./pages/lot").then((page) => page.Lot)),
+  models: lazyPage(() => import("./pages/models").then((page) => page.Models)),
 };
 type Page = keyof typeof PAGES;
 const ROLES: Record<Page, Role> = {
@@ -24,8 +25,9 @@ const ROLES: Record<Page, Role> = {
   recipes: "line",
   figures: "operator",
   lot: "operator",
+  models: "operator",
 };
-const TABS = ["queue", "inspect", "recipes", "figures"] as const;
+const TABS = ["queue", "inspect", "recipes", "models", "figures"] as const;
 // Pages without a tab of their own, and the tab they are reached from.
 const WITHIN: Partial<Record<Page, Page>> = { board: "queue", lot: "figures" };
 

@@ -2,24 +2,33 @@
 
 import { signal } from "@preact/signals";
 import { board } from "./words/board";
+import { escape } from "./words/escape";
 import { figures } from "./words/figures";
+import { filled, type Values } from "./words/filled";
 import { inspect } from "./words/inspect";
 import { lot } from "./words/lot";
+import { models } from "./words/models";
 import { queue } from "./words/queue";
 import { recipes } from "./words/recipes";
+import { retrain } from "./words/retrain";
 import { review } from "./words/review";
+import { inChinese } from "./words/server";
 import { shell } from "./words/shell";
 
 export type Language = "en" | "zh";
 export const LANGUAGES: Record<Language, string> = { en: "English", zh: "中文" };
 
+const work = { en: { ...queue.en, ...board.en, ...review.en, ...escape.en }, zh: { ...queue.zh, ...board.zh, ...review.zh, ...escape.zh } };
+const engineering = {
+  en: { ...recipes.en, ...figures.en, ...lot.en, ...models.en, ...retrain.en },
+  zh: { ...recipes.zh, ...figures.zh, ...lot.zh, ...models.zh, ...retrain.zh },
+};
 const catalogue = {
-  en: { ...shell.en, ...queue.en, ...board.en, ...review.en, ...inspect.en, ...recipes.en, ...figures.en, ...lot.en },
-  zh: { ...shell.zh, ...queue.zh, ...board.zh, ...review.zh, ...inspect.zh, ...recipes.zh, ...figures.zh, ...lot.zh },
+  en: { ...shell.en, ...work.en, ...inspect.en, ...engineering.en },
+  zh: { ...shell.zh, ...work.zh, ...inspect.zh, ...engineering.zh },
 } as const;
 
 export type Key = keyof typeof catalogue.en;
-type Values = Record<string, string | number>;
 
 const KEPT = "station.language";
 
@@ -27,7 +36,12 @@ export const language = signal<Language>(firstLanguage());
 
 /** The text of `key` in the language in use, its {names} replaced. Reading it in a component follows the language. */
 export function t(key: Key, values: Values = {}): string {
-  return catalogue[language.value][key].replace(/\{(\w+)\}/g, (whole, name: string) => String(values[name] ?? whole));
+  return filled(catalogue[language.value][key], values);
+}
+
+/** What the service says in English, in the language in use where it is known there. */
+export function told(text: string): string {
+  return language.value === "zh" ? inChinese(text) : text;
 }
 
 export function chooseLanguage(chosen: Language): void {

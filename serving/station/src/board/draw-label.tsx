@@ -4,7 +4,8 @@ import { useComputed, useSignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { t } from "../words";
 import { knownClasses } from "./classes";
-import { addMissed } from "./review";
+import { chooseMissed } from "./escape";
+import { addMissed, review } from "./review";
 import { drawn, view } from "./state";
 
 const MOST_SHOWN = 7;
@@ -28,6 +29,7 @@ export function DrawLabel() {
     if (!shape || !label) return;
     addMissed({ ...shape, label });
     drawn.value = null;
+    chooseMissed((review.value?.missed.length ?? 0) - 1);
   }
 
   function key(event: KeyboardEvent) {

@@ -32,7 +32,7 @@ export function FinishQuestion() {
   }));
   const asked = rest ? words : now?.disposition === null ? fates : [];
   const anyway = { key: "enter", words: t("review.ask.anyway"), run: finishAnyway };
-  const calls = t(rest === 1 ? "review.ask.onecall" : "review.ask.calls", { n: rest });
+  const calls = t("review.ask.calls", { n: rest });
   return (
     <Dialog
       title={rest ? calls : t("review.ask.disposition")}

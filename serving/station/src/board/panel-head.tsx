@@ -3,7 +3,7 @@
 import { age } from "../queue/age";
 import { items } from "../queue/list";
 import type { Report } from "../types";
-import { number, t, time } from "../words";
+import { number, t, time, told } from "../words";
 
 interface Calibration {
   valid: boolean;
@@ -28,18 +28,17 @@ export function Head({ report }: { report: Report }) {
       {report.verdict === "ERROR" && <strong class="warn">{t("review.notinspected")}</strong>}
       <ul class="reasons">
         {report.reasons.map((reason) => (
-          <li key={reason}>{reason}</li>
+          <li key={reason}>{told(reason)}</li>
         ))}
       </ul>
       <details>
         <summary>
           {about.filter(Boolean).join(" \u00b7 ")}
-          {warnings.length === 1 && <span class="warn">{t("review.onewarning")}</span>}
-          {warnings.length > 1 && <span class="warn">{t("review.warnings", { n: warnings.length })}</span>}
+          {warnings.length > 0 && <span class="warn">{t("review.warnings", { n: warnings.length })}</span>}
         </summary>
         <ul class="warnings">
           {warnings.map((warning) => (
-            <li key={warning}>{warning}</li>
+            <li key={warning}>{told(warning)}</li>
           ))}
         </ul>
         <dl>
@@ -77,7 +76,7 @@ function reference({ reference: laid }: Report): string {
 
 function guarantee(calibration: Calibration | null): string {
   if (!calibration) return t("review.guarantee.none");
-  if (!calibration.valid) return t("review.guarantee.void", { why: calibration.void_because.join("; ") });
+  if (!calibration.valid) return t("review.guarantee.void", { why: calibration.void_because.map(told).join("; ") });
   const kept = calibration.claims.filter((claim) => claim.kept);
-  return kept.length ? kept.map(({ words }) => words).join("; ") : t("review.guarantee.unkept");
+  return kept.length ? kept.map(({ words }) => told(words)).join("; ") : t("review.guarantee.unkept");
 }

@@ -3,7 +3,10 @@
 import { useEffect, useRef } from "preact/hooks";
 import type { Missed } from "../types";
 import { number, t } from "../words";
+import { chooseMissed, missedAt } from "./escape";
 import { removeMissed, review } from "./review";
+import { boxAround } from "./spot";
+import { grid, stage } from "./state";
 
 export function MissedList() {
   const missed = review.value?.missed ?? [];
@@ -23,14 +26,23 @@ export function MissedList() {
       {missed.length > 0 && (
         <ul>
           {missed.map((one, index) => (
-            <li key={index} class="row">
-              <span class="label">{one.label}</span>
+            <li key={index} class="row" data-chosen={index === missedAt.value}>
+              <span class="label">
+                <button
+                  type="button"
+                  aria-pressed={index === missedAt.value}
+                  title={t("escape.of", { label: one.label })}
+                  onClick={() => look(one, index)}
+                >
+                  {one.label}
+                </button>
+              </span>
               <small>{extent(one)}</small>
               <button
                 type="button"
                 class="link remove"
                 aria-label={t("review.missed.remove", { label: one.label })}
-                onClick={() => removeMissed(index)}
+                onClick={() => forget(index)}
               >
                 ×
               </button>
@@ -40,6 +52,18 @@ export function MissedList() {
       )}
     </section>
   );
+}
+
+function look(missed: Missed, index: number): void {
+  chooseMissed(index);
+  const { width, height } = grid.value!;
+  stage.value?.focus(boxAround(missed, width, height));
+}
+
+/** What comes after it moves up. */
+function forget(index: number): void {
+  chooseMissed(null);
+  removeMissed(index);
 }
 
 function extent({ box_xyxy: box, polygon }: Missed): string {

@@ -6,6 +6,7 @@ import { nameKeys } from "../keys";
 import { prepareNext } from "../queue/next";
 import { language, t } from "../words";
 import { loadClasses } from "./classes";
+import { missedAt } from "./escape";
 import { isAsking, isNaming, reviewActions } from "./judging";
 import { Calls } from "./panel-calls";
 import { Conflict, putOff } from "./panel-conflict";
@@ -25,6 +26,7 @@ export function ReviewPanel() {
   const id = opened?.id;
   useEffect(() => {
     isNaming.value = isAsking.value = false;
+    missedAt.value = null;
     putOff.value = null;
     if (!opened) return;
     fetchThresholds(opened.id, opened.defects.map(({ label }) => label));

@@ -1,26 +1,27 @@
 // The strip below the stage: the chosen call at its own scale and in figures, or the clicked point.
 
-import { useSignal } from "@preact/signals";
-import type { Box, Defect } from "../types";
+import type { Defect, Missed } from "../types";
 import { number, t } from "../words";
-import { cropOf } from "./layers";
-import { call, grid, hasReference, isSeen, LEVELS, point, report, squareAround, type Level } from "./state";
+import { Crops } from "./crops";
+import { chosenMissed } from "./escape";
+import { EscapeDetail } from "./escape-detail";
+import { call, LEVELS, point, report, type Level } from "./state";
 import { thresholds } from "./thresholds";
 import { LookedAt } from "./viewer-looked";
 
-/** As sharp as the largest on the page. */
-const CROP_PX = 150;
-const LEAST_SIDE_PX = 48;
-const LAYERS = ["image", "reference", "difference"] as const;
-
 export function Detail() {
   if (point.value) return <PointDetail {...point.value} />;
+  if (chosenMissed.value) return <EscapeDetail key={missedKey(chosenMissed.value)} missed={chosenMissed.value} />;
   if (call.value) return <CallDetail key={call.value.id} defect={call.value} />;
   return (
     <section class="detail none" aria-label={t("board.detail")}>
       <p class="muted">{t(report.value?.defects.length ? "board.detail.choose" : "board.detail.nocalls")}</p>
     </section>
   );
+}
+
+function missedKey({ box_xyxy, polygon, label }: Missed): string {
+  return JSON.stringify([report.value?.id, box_xyxy, polygon, label]);
 }
 
 function CallDetail({ defect }: { defect: Defect }) {
@@ -46,31 +47,6 @@ function PointDetail({ x, y }: { x: number; y: number }) {
       </div>
       <LookedAt box={[x, y, x, y]} />
     </section>
-  );
-}
-
-function Crops({ box }: { box: Box }) {
-  const shown = squareAround(box, LEAST_SIDE_PX, grid.value!);
-  return (
-    <div class="crops">
-      {(hasReference.value ? LAYERS : ["image" as const]).map((layer) => (
-        <Crop key={layer} name={t(`board.name.${layer}`)} src={cropOf(layer, shown, CROP_PX)} />
-      ))}
-    </div>
-  );
-}
-
-function Crop({ name, src }: { name: string; src: string }) {
-  const hasFailed = useSignal(false);
-  return (
-    <figure>
-      {hasFailed.value || !isSeen.value ? (
-        <div class="missing">{hasFailed.value && t("board.crop.missing")}</div>
-      ) : (
-        <img src={src} alt={name} onError={() => (hasFailed.value = true)} />
-      )}
-      <figcaption>{name}</figcaption>
-    </figure>
   );
 }
 

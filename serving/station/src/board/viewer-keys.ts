@@ -2,6 +2,7 @@
 
 import type { Action } from "../keys";
 import { t } from "../words";
+import { missedAt } from "./escape";
 import {
   areBoxesShown,
   chooseMode,
@@ -50,7 +51,7 @@ export function stageActions(): Action[] {
     },
     { key: "d", words: t("board.key.box"), run: () => (tool.value = "box") },
     { key: "g", words: t("board.key.polygon"), run: () => (tool.value = "polygon") },
-    { key: "escape", words: t("board.key.escape"), run: () => (point.value = null) },
+    { key: "escape", words: t("board.key.escape"), run: () => (point.value = missedAt.value = null) },
     { key: "+", words: t("board.key.in"), run: () => stage.value?.zoom(ZOOM), repeats: true },
     { key: "=", words: t("board.key.in"), run: () => stage.value?.zoom(ZOOM), repeats: true },
     { key: "-", words: t("board.key.out"), run: () => stage.value?.zoom(1 / ZOOM), repeats: true },

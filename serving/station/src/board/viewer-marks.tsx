@@ -5,6 +5,7 @@ import { useComputed, useSignalEffect, type ReadonlySignal } from "@preact/signa
 import { useRef } from "preact/hooks";
 import type { Box, Defect, Missed, Word } from "../types";
 import type { Shape } from "./draw";
+import { missedAt } from "./escape";
 import { review, wordOf } from "./review";
 import { call, drawn, point, report, selected } from "./state";
 import type { View } from "./viewer";
@@ -62,7 +63,7 @@ export function Marks({ view, isSecond = false }: { view: ReadonlySignal<View>; 
         {chosen && <Chosen defect={chosen} scale={scale.value} />}
         {!isSecond &&
           review.value?.missed.map((missed, index) => (
-            <Drawn key={index} shape={missed} scale={scale.value} />
+            <Drawn key={index} shape={missed} scale={scale.value} isChosen={index === missedAt.value} />
           ))}
         {!isSecond && drawn.value && <Drawn shape={drawn.value} scale={scale.value} />}
         {point.value && <Point {...point.value} scale={scale.value} />}
@@ -119,13 +120,13 @@ function Differences({ scale }: { scale: number }) {
 }
 
 /** Without a class: it is still asked for. */
-function Drawn({ shape, scale }: { shape: Shape & Partial<Missed>; scale: number }) {
+function Drawn({ shape, scale, isChosen = false }: { shape: Shape & Partial<Missed>; scale: number; isChosen?: boolean }) {
   const { box_xyxy: box, polygon, label = "?" } = shape;
   const points = polygon ?? (box ? corners(box) : []);
   const text = points.map(([x, y]) => `${x * scale},${y * scale}`).join(" ");
   const [x, y] = points.reduce((one, other) => (other[1] < one[1] ? other : one), points[0] ?? [0, 0]);
   return (
-    <g class="missed">
+    <g class={isChosen ? "missed chosen" : "missed"}>
       <polygon class="halo" points={text} />
       <polygon class="line" points={text} />
       <text x={x * scale} y={y * scale - 5}>

@@ -6,6 +6,7 @@ import { ApiError, call as ask } from "../api";
 import { notifyError } from "../notices";
 import { t } from "../words";
 import { showsReference, startBlinking } from "./blink";
+import { chooseMissed, hitMissed, missedAt } from "./escape";
 import { DrawLayer } from "./draw-layer";
 import { DrawLabel } from "./draw-label";
 import { tilesOf } from "./layers";
@@ -136,7 +137,7 @@ function useGoing(): void {
   });
   useSignalEffect(() => {
     if (selected.value === null) return;
-    point.value = null;
+    point.value = missedAt.value = null;
     forgetAttention();
   });
 }
@@ -144,10 +145,20 @@ function useGoing(): void {
 function clicked(x: number, y: number, { width, height }: Grid): void {
   const hit = areBoxesShown.value ? hitCall(x, y, view.value.scale) : null;
   if (hit !== null && hit === selected.value) {
-    point.value = null;
+    point.value = missedAt.value = null;
     stage.value?.focus(call.value!.box_xyxy);
   } else if (hit !== null) selected.value = hit;
-  else if (x >= 0 && y >= 0 && x < width && y < height) point.value = { x, y };
+  else if (x >= 0 && y >= 0 && x < width && y < height) clickedGround(x, y);
+}
+
+/** A drawn defect, or a place where nothing is marked. */
+function clickedGround(x: number, y: number): void {
+  const drawnThere = areBoxesShown.value ? hitMissed(x, y) : null;
+  if (drawnThere !== null) chooseMissed(drawnThere);
+  else {
+    missedAt.value = null;
+    point.value = { x, y };
+  }
 }
 
 function isWaiting(name: string): boolean {

@@ -1,7 +1,7 @@
 // One answer, for whoever has no board page: verdict in words, and the board with its calls drawn on it.
 
 import type { Report } from "../types";
-import { number, t } from "../words";
+import { number, t, told } from "../words";
 
 const MOST_CALLS = 30;
 
@@ -12,7 +12,7 @@ export function Answer({ report }: { report: Report }) {
       <img src={report.links.overlay} alt={t("inspect.answer.overlay")} loading="lazy" />
       <div>
         {notes.map((note) => (
-          <p key={note}>{note}</p>
+          <p key={note}>{told(note)}</p>
         ))}
         <h3>{t("inspect.answer.calls")}</h3>
         {report.defects.length === 0 && <p class="muted">{t("inspect.answer.none")}</p>}

@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 import { notifyError } from "../notices";
 import { link } from "../route";
 import { may } from "../session";
-import { t, type Key } from "../words";
+import { t, told, type Key } from "../words";
 import { Answer } from "./answer";
 import {
   canChange,
@@ -187,8 +187,8 @@ function Result({ row, isOpen, toggle }: { row: Row; isOpen: boolean; toggle: ()
     return (
       <div class="row">
         <span class={`verdict ${verdict}`}>{verdict}</span>
-        <span class="told" title={reasons.join("\n")}>
-          {verdict === "ERROR" ? reasons[0] : calls === 1 ? t("inspect.calls.one") : t("inspect.calls", { n: calls })}
+        <span class="told" title={reasons.map(told).join("\n")}>
+          {verdict === "ERROR" ? told(reasons[0] ?? "") : t("inspect.calls", { n: calls })}
           {attempt !== null && attempt > 1 && <small> {t("inspect.attempt", { n: attempt })}</small>}
         </span>
         {may("operator") ? (

@@ -35,7 +35,7 @@ export function OwnInspections({ after, isShort }: { after: number; isShort: boo
               <span class={`verdict ${report.verdict}`}>{report.verdict}</span>
               <strong>{report.serial ?? t("inspect.own.noserial")}</strong>
               <span>
-                {report.num_defects === 1 ? t("inspect.calls.one") : t("inspect.calls", { n: report.num_defects ?? 0 })}
+                {t("inspect.calls", { n: report.num_defects ?? 0 })}
               </span>
               <small>{time(report.created)}</small>
             </button>

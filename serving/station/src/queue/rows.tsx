@@ -105,7 +105,7 @@ function Row({ item, by }: { item: QueueItem; by: Order }) {
 
 function calls({ verdict, num_defects: n }: QueueItem): string {
   if (verdict === "ERROR") return t("queue.notinspected");
-  return n === 1 ? t("queue.onecall") : t("queue.calls", { n: number(n) });
+  return t("queue.calls", { n: number(n) });
 }
 
 function Outcome({ item }: { item: QueueItem }) {

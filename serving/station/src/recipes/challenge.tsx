@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { notify, notifyError } from "../notices";
 import { may } from "../session";
-import { t, time } from "../words";
+import { t, time, told } from "../words";
 import { clearChallenge, readChallenge, storeChallenge } from "./calls";
 import { classes } from "./classes";
 import type { Challenge, ChallengeBoard } from "./wire";
@@ -48,7 +48,7 @@ function LockCard({ name, challenge, set }: ChallengeProps & { challenge: Challe
       <h2 id="lock-title">{t(locked ? "recipes.challenge.locked" : "recipes.challenge.open")}</h2>
       {locked ? (
         <>
-          <p>{why}</p>
+          <p>{told(why)}</p>
           {since && <p class="muted">{t("recipes.challenge.since", { when: time(since) })}</p>}
           <p>{t("recipes.challenge.locked.words")}</p>
           {may("engineer") && (
