@@ -1,1 +1,1 @@
-import{F as e,R as t,d as n}from"./route.js";function r(r){let i=n.value.state===`in`,a=t(i);e(()=>{i&&!a.current&&r(),a.current=i},[i])}export{r as t};
+import{I as e,d as t,z as n}from"./route.js";function r(r){let i=t.value.state===`in`,a=n(i);e(()=>{i&&!a.current&&r(),a.current=i},[i])}export{r as t};
