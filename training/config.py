@@ -53,6 +53,12 @@ class DataConfig(Frozen):
         le=1.0,
         description="share of crops and tiles whose board is the golden reference",
     )
+    retake_share: float = Field(
+        0.0,
+        ge=0.0,
+        le=1.0,
+        description="share of those good boards that are taken again: moved, edges redrawn, JPEG",
+    )
     mosaic_share: float = Field(0.6, ge=0.0, le=1.0, description="share of crops tiled from 2x2 boards")
     mosaic_until: float = Field(0.75, ge=0.0, le=1.0, description="part of the run after which mosaics stop")
     zoom_share: float = Field(0.0, ge=0.0, le=1.0, description="share of crops and tiles that are resized")

@@ -24,6 +24,7 @@ from inspect_vit.results import Sample
 from training.augment import Augmenter, Crop
 from training.config import TrainConfig
 from training.quarantine import note_unreadable
+from training.reimage import is_scan, reimage
 from training.targets import draw_targets
 
 DIFFERENT = 64
@@ -128,13 +129,16 @@ class DefectDataset(Dataset[dict[str, Tensor]]):
         seen = (clipped[:, 2:] - clipped[:, :2]).min(1, initial=size) >= 1
         whole = (shares >= VISIBLE_SHARE) & ~sample.is_ignored
         inside, cut = seen & whole, seen & ~whole
+        seen_board, seen_reference = board[view], reference[view]
         # A good board teaches most where a defect was: the same place, and nothing to call.
         if data.good_share > 0 and sample.reference is not None and rng.random() < data.good_share:
-            board, class_mask = reference, np.zeros_like(class_mask)
+            seen_board, class_mask = seen_reference, np.zeros_like(class_mask)
             inside, cut = np.zeros_like(inside), np.zeros_like(cut)
+            if data.retake_share > 0 and rng.random() < data.retake_share:
+                seen_board = _retaken(seen_board, rng, as_scan=is_scan(reference))
         return Crop(
-            _resize(board[view], size, cv2.INTER_LINEAR),
-            _resize(reference[view], size, cv2.INTER_LINEAR),
+            _resize(seen_board, size, cv2.INTER_LINEAR),
+            _resize(seen_reference, size, cv2.INTER_LINEAR),
             _resize(class_mask[view], size, cv2.INTER_NEAREST),
             clipped[inside],
             np.array([self._classes[sample.labels[i]] for i in np.flatnonzero(inside)], np.int64),
@@ -201,6 +205,12 @@ class DefectDataset(Dataset[dict[str, Tensor]]):
             opened = _open_2x2(difference.astype(np.uint8)) > 0
             mask[view][opened if opened.any() else np.ones_like(opened)] = value
         return mask
+
+
+def _retaken(picture: Picture, rng: np.random.Generator, *, as_scan: bool) -> Picture:
+    """Another picture of the same good board, (S, S, c)."""
+    again, _ = reimage(np.repeat(picture, 3 // picture.shape[2], axis=2), rng, as_scan=as_scan)
+    return to_channels(again, picture.shape[2])
 
 
 def _resize(picture: Picture, size: int, interpolation: int) -> Picture:

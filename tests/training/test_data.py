@@ -192,6 +192,28 @@ def test_a_good_board_is_the_reference_where_a_defect_was_and_has_nothing_to_cal
         assert crop["counted"].min() == 1
 
 
+def test_good_boards_taken_again_have_other_edges_and_nothing_to_call(tmp_path: Path) -> None:
+    scan = np.full((200, 200), 255, np.uint8)
+    for at in range(20, 200, 40):
+        cv2.line(scan, (at, 0), (at, 200), 0, 12)
+    for name in ("board", "reference"):
+        cv2.imwrite(str(tmp_path / f"{name}.png"), scan)
+    box = np.array([[90, 90, 110, 110]], np.float32)
+    samples = [Sample(tmp_path / "board.png", box, ("speck",), reference=tmp_path / "reference.png")]
+    taken = config(good_share=1.0, retake_share=1.0, mosaic_share=0.0, defect_share=1.0)
+    dataset = DefectDataset(samples, taken, total_crops=20)
+    shares = []
+    for index in range(20):
+        crop = dataset[index]
+        assert crop["centres"].max() == crop["masks"].max() == crop["box_weights"].max() == 0
+        board, reference = (crop[name][0].numpy() > 127 for name in ("board", "reference"))
+        near_edges = cv2.morphologyEx(reference.astype(np.uint8), cv2.MORPH_GRADIENT, np.ones((13, 13))) > 0
+        differs = board != reference
+        assert not differs[~near_edges].any(), "away from edges, what was copper is copper"
+        shares.append(differs.mean())
+    assert np.median(shares) > 0.001
+
+
 def test_zoomed_crops_carry_their_boxes_along(samples: list[Sample]) -> None:
     dataset = DefectDataset(
         samples, config(zoom_share=1.0, zoom=(2.0, 2.0), mosaic_share=0.0, defect_share=1.0), total_crops=100
