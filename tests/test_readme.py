@@ -163,7 +163,14 @@ def test_commands_for_your_own_boards_do_what_they_say(desk: Path) -> None:
     assert drawn
 
 
-@pytest.mark.parametrize("command", [*block_with("sh", "inspect-vit evaluate").splitlines(), OWN_BOARDS[-1]])
+TRAINING = [
+    *block_with("sh", "inspect-vit train --config configs/deeppcb").splitlines(),
+    *block_with("sh", "add-class").splitlines(),
+    OWN_BOARDS[-1],
+]
+
+
+@pytest.mark.parametrize("command", TRAINING)
 def test_training_commands_name_real_options(command: str, desk: Path) -> None:
     program, subcommand, *arguments = shlex.split(command)
     result = run([program, subcommand, "--help"], desk)
