@@ -32,9 +32,10 @@ LEAST_NOISE = 0.01
 """Least variance of a pixel's difference that is believed."""
 MATCH = 0.5
 """Cells whose normalised correlation is this or more show the same thing."""
-PRIOR_PX = np.array([1e3, 1e3, 40.0, 4.0, 1.5, 1.0, 0.8, 0.8])
+PRIOR_PX = np.array([10.0, 10.0, 40.0, 4.0, 1.5, 1.0, 0.8, 0.8])
 """Standard deviation expected at the edge of a 640 px board, px: shift x, y, turn, scale, stretch, shear,
-perspective x, y. Perspective and shear are slight; a board is stretched by a few tenths of a percent."""
+perspective x, y. Perspective and shear are slight; a board is stretched by a few tenths of a percent. The
+shift is about where the search found it: along tracks that all run one way it stays there."""
 SLIP_PRIOR_PX = 2.0
 """Standard deviation expected of a slip's offset about where it was found, pixels of the level."""
 ENOUGH_PX = 0.02

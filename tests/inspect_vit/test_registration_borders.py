@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from inspect_vit.alignment import lay_under
 from inspect_vit.registration import register
 
 Picture = NDArray[np.uint8]
@@ -89,3 +90,17 @@ def test_a_blank_line_along_a_cameras_edge_is_no_structure(plane: Picture) -> No
     clean = register(board, plane)
     board[:, -1] = 255
     assert register(board, plane).inliers == pytest.approx(clean.inliers, abs=1e-6)
+
+
+def test_tracks_that_all_run_one_way_stay_where_they_are_along_their_way() -> None:
+    reference = np.zeros((128, 128), np.uint8)
+    reference[:, 30::24] = reference[:, 31::24] = 255
+    board = reference.copy()
+    board[60:70, 40:60] = 255 - board[60:70, 40:60]
+    board, reference = (
+        np.repeat(cv2.imdecode(cv2.imencode(".jpg", one)[1], cv2.IMREAD_GRAYSCALE)[..., None], 3, axis=2)
+        for one in (board, reference)
+    )
+    laid = lay_under(board, reference)
+    assert laid.faults == () and laid.alignment is not None
+    assert laid.alignment.shift_px < 2.0, "nothing tells how far it is shifted along the tracks"

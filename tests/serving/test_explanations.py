@@ -116,7 +116,7 @@ def test_maps_are_those_of_the_library_and_are_kept(
         for method in ("attention", "relevance", "rollout", "relevance"):
             asked = AttentionAsk(method, "16" if method == "attention" else "all", defect=2)
             query = asked_cells(asked, result)
-            hook = backend.engine.inspector.model.head.register_forward_hook(lambda *_: passes.append(1))
+            hook = backend.engine.models.default.model.head.register_forward_hook(lambda *_: passes.append(1))
             found[method] = await backend.drawings.explanations.maps(inspection, result, asked, query, here)
             hook.remove()
             passes.append(0)
@@ -143,7 +143,7 @@ def test_attention_that_comes_with_the_inspection_costs_no_second_pass(
     async def ask(backend: Backend, inspection: StoredInspection) -> Any:
         passes: list[int] = []
         result = await asyncio.to_thread(backend.drawings._result, inspection)
-        backend.engine.inspector.model.head.register_forward_hook(lambda *_: passes.append(1))
+        backend.engine.models.default.model.head.register_forward_hook(lambda *_: passes.append(1))
         maps = await backend.drawings.explanations.maps(inspection, result, AttentionAsk(), None, here)
         return maps, passes
 

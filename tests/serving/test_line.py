@@ -21,6 +21,7 @@ from serving.config import ServingConfig
 from serving.engine import NUM_AHEAD, Engine
 from serving.errors import BusyError
 from serving.metrics import Metrics
+from serving.store import Store
 
 QUEUE_SIZE = 4
 
@@ -156,10 +157,12 @@ def test_slow_and_dead_clients_hold_no_place_in_the_queue(line: Any, board_png: 
 
 
 def test_a_request_whose_turn_does_not_come_is_refused_and_not_computed(
-    tiny_checkpoint: Path, board_png: bytes
+    tiny_checkpoint: Path, board_png: bytes, tmp_path: Path
 ) -> None:
     metrics = Metrics()
-    engine = Engine(ServingConfig(checkpoint=tiny_checkpoint, deadline_s=0.5), metrics)
+    config = ServingConfig(home=tmp_path, checkpoint=tiny_checkpoint, deadline_s=0.5)
+    store = Store(config)
+    engine = Engine(config, store.engine, metrics)
     release = threading.Event()
     engine._model_thread.submit(release.wait)
 
@@ -185,5 +188,6 @@ def test_a_request_whose_turn_does_not_come_is_refused_and_not_computed(
 
     waited = asyncio.run(ask_all())
     engine.close()
+    store.close()
     assert waited[:NUM_AHEAD] == [0.0] * NUM_AHEAD, "whose turn had come are answered"
     assert all(0.5 <= seconds < 20.0 for seconds in waited[NUM_AHEAD:])

@@ -15,12 +15,16 @@ from inspect_vit.errors import OutOfMemoryError
 from serving.config import ServingConfig
 from serving.engine import Engine
 from serving.metrics import Metrics
+from serving.store import Store
 
 
 @pytest.fixture
 def engine(tiny_checkpoint: Path, tmp_path: Path) -> Iterator[Engine]:
     config = ServingConfig(home=tmp_path, checkpoint=tiny_checkpoint, device="cpu")
-    with contextlib.closing(Engine(config, Metrics())) as running:
+    with (
+        contextlib.closing(Store(config)) as store,
+        contextlib.closing(Engine(config, store.engine, Metrics())) as running,
+    ):
         yield running
 
 
@@ -47,7 +51,7 @@ def test_a_board_without_memory_is_refused_and_counted(
     def refuse(*_: object) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 MiB.")
 
-    hook = engine.inspector.model.embeds[0].register_forward_pre_hook(refuse)
+    hook = engine.models.default.model.embeds[0].register_forward_pre_hook(refuse)
     with pytest.raises(OutOfMemoryError, match="smallest for this board") as caught:
         ask(engine, board_png, want_attention=want_attention)
     counted = engine.metrics.registry.get_sample_value

@@ -71,7 +71,7 @@ def served(checkpoint: Path, home: Path, ask: Callable[[Backend], Awaitable[Any]
 
 
 def strict(backend: Backend, thresholds: dict[str, float]) -> Calibration:
-    metadata = backend.engine.metadata
+    metadata = backend.engine.models.default.metadata
     return Calibration.model_validate(
         {
             "model_name": metadata.name, "model_version": metadata.version, "date": "2026-01-01",

@@ -76,7 +76,7 @@ def test_a_version_shows_where_it_comes_from_and_what_it_gained_and_lost(
     page = station("models")
     expect(page.locator(".version-head")).to_contain_text("production")
     rows = versions(page).get_by_role("listitem")
-    expect(rows.first).to_contain_text("tiny")
+    expect(rows.filter(has_text="production")).to_contain_text("tiny")
     taught = rows.filter(has_text=candidate)
     expect(taught).to_have_attribute("data-child", "true")
     taught.get_by_role("link").click()
