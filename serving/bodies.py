@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -10,6 +11,7 @@ from starlette.requests import Request
 from serving.errors import FieldError
 
 Body = TypeVar("Body", bound=BaseModel)
+_NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 
 
 async def read_json(request: Request, model: type[Body], *, max_bytes: int, example: str) -> Body:
@@ -29,6 +31,9 @@ async def read_json(request: Request, model: type[Body], *, max_bytes: int, exam
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if body and content_type != "application/json":
         raise FieldError("content-type: wanted application/json", hint=example)
+    if _NUL.search(body):
+        # PostgreSQL keeps no text with it.
+        raise FieldError("body: a text holds the character U+0000", hint=example)
     try:
         return model.model_validate_json(body or b"{}")
     except ValidationError as error:

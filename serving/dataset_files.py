@@ -18,6 +18,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, get_args
 
+from pydantic import ValidationError
+
 from inspect_vit.alignment import lay_under
 from inspect_vit.errors import ImageError
 from inspect_vit.files import write_atomically
@@ -89,8 +91,16 @@ def export_dataset(
 def list_datasets(config: ServingConfig) -> list[Dataset]:
     """Those on the disk, newest first."""
     folders = (config.home_dir / FOLDER).glob(f"[!.]*/{SUMMARY}")
-    found = [Dataset.model_validate_json(path.read_bytes()) for path in folders]
+    found = [one for path in folders if (one := read_summary(path)) is not None]
     return sorted(found, key=lambda one: one.created, reverse=True)
+
+
+def read_summary(path: Path) -> Dataset | None:
+    """None: there is none, or it is damaged."""
+    try:
+        return Dataset.model_validate_json(path.read_bytes())
+    except (OSError, ValidationError):
+        return None
 
 
 def _write(store: Store, config: ServingConfig, wanted: DatasetFilter, actor: Actor, making: Path) -> Dataset:
@@ -103,8 +113,8 @@ def _write(store: Store, config: ServingConfig, wanted: DatasetFilter, actor: Ac
         selection.left_out["gone"] += num_gone
         selection.boards = there
     final = making.parent / selection.fingerprint
-    if (final / SUMMARY).exists():
-        return Dataset.model_validate_json((final / SUMMARY).read_bytes())
+    if (found := read_summary(final / SUMMARY)) is not None:
+        return found
     classes = sorted({one.label for board in there for one in board.labels if one.kind != "false_call"})
     references: Counter[str] = Counter()
     for part in get_args(Part):
@@ -125,6 +135,10 @@ def _write(store: Store, config: ServingConfig, wanted: DatasetFilter, actor: Ac
     (making / SUMMARY).write_text(dataset.model_dump_json(indent=1) + "\n", encoding="utf-8")
     for path in (*(one for one in making.rglob("*") if one.is_dir() or one.suffix == ".json"), making):
         _sync(path)
+    if final.exists():
+        # Without its summary nobody can tell what a folder lost.
+        final.replace(making.with_name(f"{making.name}-old"))
+        shutil.rmtree(making.with_name(f"{making.name}-old"))
     making.replace(final)
     _sync(final.parent)
     return dataset

@@ -23,9 +23,13 @@ def _as_moment(value: object) -> datetime:
     if not isinstance(value, str | datetime):
         raise ValueError("wanted a time as 2026-11-30T08:00:00Z, or a day")
     moment = datetime.fromisoformat(value) if isinstance(value, str) else value
-    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    wrong = ValueError("wanted a time after 1970 and before 9999")
+    try:
+        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except OverflowError:
+        raise wrong from None
     if not 1970 <= moment.year < 9999:
-        raise ValueError("wanted a time after 1970 and before 9999")
+        raise wrong
     return moment
 
 

@@ -33,6 +33,7 @@ from serving.dataset_schemas import (
 )
 from serving.ids import first_id_at
 from serving.line_tables import ChallengeRunRow
+from serving.parts import board_names, part_of
 from serving.review_schemas import Missed, Point
 from serving.review_tables import QueueRow
 from serving.reviews import DoneReview, done_reviews
@@ -109,12 +110,6 @@ class Selection:
         )
 
 
-def part_of(board: str, acceptance_share: float) -> Part:
-    """The part of the split that a board belongs to, by its name alone."""
-    place = int.from_bytes(hashlib.sha256(board.encode()).digest()[:8]) / 2**64
-    return "acceptance" if place < acceptance_share else "train"
-
-
 def select_boards(engine: Engine, wanted: DatasetFilter, *, acceptance_share: float) -> Selection:
     """All verified boards that a filter names. Of a picture that came several times the newest counts.
 
@@ -125,13 +120,15 @@ def select_boards(engine: Engine, wanted: DatasetFilter, *, acceptance_share: fl
     done = done_reviews(engine, recipe=wanted.recipe, since=wanted.since, until=wanted.until)
     while some := list(islice(done, IDS_AT_ONCE)):
         pictures = _pictures(engine, [one.report.id for one in some])
+        names = board_names(engine, {image for image, _ in pictures.values()})
         challenged = _challenged(engine, [one.report.id for one in some])
         for one in some:
             why = "challenge" if one.report.id in challenged else _why_not(one)
             if why is not None or one.report.id not in pictures:
                 selection.left_out[why or "gone"] += 1
                 continue
-            board = _labelled(one, *pictures[one.report.id], acceptance_share)
+            image, reference = pictures[one.report.id]
+            board = _labelled(one, image, reference, names.get(image, image[:16]), acceptance_share)
             if newest.pop(board.image_sha256, None) is not None:
                 selection.left_out["repeated"] += 1
             newest[board.image_sha256] = board
@@ -189,7 +186,11 @@ def _why_not(one: DoneReview) -> LeftOut | None:
 
 
 def _labelled(
-    one: DoneReview, image_sha256: str, reference_sha256: str | None, acceptance_share: float
+    one: DoneReview,
+    image_sha256: str,
+    reference_sha256: str | None,
+    board: str,
+    acceptance_share: float,
 ) -> LabelledBoard:
     report, document = one.report, one.review.document
     calls = {defect.id: defect for defect in report.defects}
@@ -203,7 +204,6 @@ def _labelled(
         }
         labels.append(Label(kinds[said.word], said.label, call.box_xyxy))
     labels += [Label("missed", drawn.label, _box(drawn), drawn.polygon) for drawn in document.missed]
-    board = image_sha256[:16] if report.serial is None else report.serial
     return LabelledBoard(
         inspection=report.id,
         serial=report.serial,

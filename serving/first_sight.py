@@ -71,8 +71,8 @@ class FirstSight:
 
     def smallest(self) -> Picture:
         """All of the board, at the smallest level, (rows, columns, 3) RGB."""
-        steps = [part.step if part.layer == "image" else -1 for part in self.parts]
-        return self._picture(int(np.argmax(steps)))
+        # The last one: of a square board at full size the close-up has the same step.
+        return self._picture(max(n for n, part in enumerate(self.parts) if part.layer == "image"))
 
     def _picture(self, number: int) -> Picture:
         if number not in self._pictures:

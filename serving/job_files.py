@@ -18,7 +18,7 @@ LOG, RUN, DATASET = "log.txt", "run", "dataset.json"
 SHOWN_LOG_BYTES, MOST_LOG_BYTES = 200_000, 4_000_000
 MAX_POINTS, MAX_CURVE_BYTES = 500, 20_000_000
 KEPT_OF_RUN = ("progress.json", "metrics.jsonl", "curves.png", "table.json", "gate.json", "gate.md")
-MAX_REASON_CHARS = 1000
+MAX_REASON_CHARS, MOST_ERROR_LINES = 1000, 20
 _FOLDERS = re.compile(r"(?<![\w./:$-])/(?:[^\s/'\":,]+/)+")
 _CUT = "(earlier lines were cut)\n"
 
@@ -65,11 +65,15 @@ class JobFiles:
         return scrubbed(text if size <= num_bytes else _CUT + text.partition("\n")[2], self._config)
 
     def last_words(self) -> str:
-        """The last line of the log that says something."""
+        """The error that the log ends with, else its last line that says something."""
         # Mistakes of usage come in a box.
         lines = [line.strip(" \u2502") for line in self.read_log(16_384).splitlines()]
-        last = next((line for line in reversed(lines) if re.search(r"\w", line)), "")
-        return last.removeprefix("error: ")[:MAX_REASON_CHARS]
+        said = [line for line in lines if re.search(r"\w", line)]
+        end = said[-MOST_ERROR_LINES:]
+        first = max((n for n, line in enumerate(end) if line.startswith("error: ")), default=len(end) - 1)
+        if any(line.startswith("Traceback") for line in end[first:]):
+            first = len(end) - 1
+        return " ".join(end[max(first, 0) :]).removeprefix("error: ")[:MAX_REASON_CHARS]
 
     def bound_log(self) -> None:
         """Cut what is old from a log that grows without end; its writer appends, so it goes on behind."""

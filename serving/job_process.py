@@ -48,11 +48,10 @@ class JobProcess:
     child: subprocess.Popen[bytes] | None
 
     def ended(self) -> bool:
-        if is_alive(self.folder):
+        # A child is asked itself, as the lock is gone where somebody removed the folder.
+        if self.child is not None and self.child.poll() is None:
             return False
-        if self.child is not None:
-            self.child.wait()
-        return True
+        return not is_alive(self.folder)
 
     @property
     def exit_code(self) -> int | None:
@@ -60,10 +59,15 @@ class JobProcess:
         try:
             return int((self.folder / EXIT).read_text())
         except (OSError, ValueError):
-            return None
+            # Not written: the disk is full, or the folder was removed.
+            code = None if self.child is None else self.child.poll()
+            return code if code is not None and code >= 0 else None
 
     def send(self, number: signal.Signals) -> None:
         """Signal it and what it started, if it can still be told from a stranger of the same number."""
+        if self.child is not None and self.child.poll() is None:
+            os.killpg(self.child.pid, number)
+            return
         note = read_note(self.folder)
         if note is not None and note.pid and _identity(note.pid) == (note.started, note.boot):
             with suppress(ProcessLookupError, PermissionError):

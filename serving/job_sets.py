@@ -28,21 +28,22 @@ class LabelledPart:
 
     def boards_with(self, labels: Collection[str]) -> set[str]:
         """Boards on which a defect of one of these classes is labelled."""
-        wanted = {_key(label) for label in labels}
+        wanted = {class_key(label) for label in labels}
         groups = {image["id"]: str(image["group"]) for image in self.images}
         return {
             groups[one["image_id"]]
             for one in self.annotations
-            if not one["iscrowd"] and _key(self.classes[one["category_id"]]) in wanted
+            if not one["iscrowd"] and class_key(self.classes[one["category_id"]]) in wanted
         }
 
     def write(self, out: Path, *, known: Collection[str], boards: Collection[str]) -> int:
         """Labels of these boards alone; returns the number of their pictures."""
-        keys = {_key(label) for label in known}
+        keys = {class_key(label) for label in known}
         images = [image for image in self.images if image["group"] in boards]
         shown = {image["id"] for image in images}
         annotations = [
-            one | {"iscrowd": max(one["iscrowd"], int(_key(self.classes[one["category_id"]]) not in keys))}
+            one
+            | {"iscrowd": max(one["iscrowd"], int(class_key(self.classes[one["category_id"]]) not in keys))}
             for one in self.annotations
             if one["image_id"] in shown
         ]
@@ -70,6 +71,6 @@ def read_part(folder: Path) -> LabelledPart:
     return LabelledPart(folder, tree["images"], tree["annotations"], classes)
 
 
-def _key(label: str) -> str:
+def class_key(label: str) -> str:
     """Case, spaces, - and _ do not make another class, here as in training."""
     return re.sub(r"[\s_-]+", "", label.casefold())

@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from serving.config import ServingConfig, to_environment
+from serving.dataset_files import read_summary
 from serving.dataset_schemas import Dataset, DatasetFilter
 from serving.errors import ServingError
 from serving.job_files import DATASET, JobFiles
@@ -106,7 +105,7 @@ def exported(context: JobContext, wanted: DatasetFilter) -> Generator[Command, i
         JobFailedError: it was not written.
     """
     summary = context.files.folder / DATASET
-    dataset = _read(summary)
+    dataset = read_summary(summary)
     if dataset is None or not (context.config.home_dir / dataset.folder).is_dir():
         options = {"--recipe": wanted.recipe, "--since": wanted.since, "--until": wanted.until}
         chosen = [
@@ -117,15 +116,8 @@ def exported(context: JobContext, wanted: DatasetFilter) -> Generator[Command, i
         chosen += [f"--label={label}" for label in wanted.labels]
         arguments = ("data", "export", "--json", f"--actor={context.row.actor}", *chosen)
         yield Command("export", arguments, has_store=True, stdout=summary)
-        dataset = _read(summary)
+        dataset = read_summary(summary)
     if dataset is None:
         raise JobFailedError("the data set was not written; the log says why")
     note_dataset(context.store.engine, context.row.id, dataset.fingerprint)
     return dataset
-
-
-def _read(summary: Path) -> Dataset | None:
-    try:
-        return Dataset.model_validate_json(summary.read_bytes())
-    except (OSError, ValidationError):
-        return None

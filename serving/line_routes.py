@@ -118,10 +118,11 @@ def _preview(backend: Backend, name: str, label: str | None) -> Preview:
     engine, models = backend.store.engine, backend.engine.models
     stored, version = get_recipe(engine, name), production(engine, name)
     boards = read_reviewed(engine, name, version)
-    mode = mode_of(boards, has_references=bool(stored.references))
+    metadata = models.metadata(version)
+    mode = mode_of(boards, has_references=bool(stored.references) or metadata.needs_reference)
     camera = stored.recipe.camera or backend.config.camera or None
     served = models.default.calibration
-    thresholds, _ = in_force(models.metadata(version), stored, mode, served=served, camera=camera)
+    thresholds, _ = in_force(metadata, stored, mode, served=served, camera=camera)
     return make_preview(
         engine,
         boards,

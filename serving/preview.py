@@ -22,6 +22,7 @@ from inspect_vit.intervals import lower_bound, misses_allowed, trials_needed, up
 from inspect_vit.results import Verdict
 from serving.database import InspectionRow
 from serving.line_tables import CallRow, ChallengeRunRow
+from serving.parts import board_names
 from serving.preview_schemas import ClassPreview, Preview, TargetState, ThresholdPoint
 from serving.review_tables import QueueRow, ReviewRow
 from serving.stats_reads import words_of
@@ -46,7 +47,8 @@ class ReviewedBoard:
     inspection: str
     key: str
     """Of the board: its serial, or else the inspection."""
-    serial: str | None
+    board: str
+    """By which it belongs to a part: `serving.parts`."""
     revision: int
     """Of its review."""
     score: float
@@ -92,6 +94,7 @@ def read_reviewed(engine: Engine, recipe: str, model_version: str) -> list[Revie
         select(
             InspectionRow.id,
             InspectionRow.serial,
+            InspectionRow.image_sha256,
             InspectionRow.verdict,
             InspectionRow.reference_sha256,
             QueueRow.revision,
@@ -115,29 +118,32 @@ def read_reviewed(engine: Engine, recipe: str, model_version: str) -> list[Revie
         .order_by(InspectionRow.id.desc())
         .limit(MAX_INSPECTIONS)
     )
-    found = []
     with Session(engine) as session:
-        for inspection, serial, verdict, reference, revision, score, final, text in session.execute(query):
-            document = json.loads(text)
-            found.append(
-                ReviewedBoard(
-                    inspection=inspection,
-                    key=inspection if serial is None else f"serial {serial}",
-                    serial=serial,
-                    revision=revision,
-                    score=score,
-                    is_good=final == "good",
-                    is_audited=verdict == Verdict.PASS.value,
-                    has_reference=reference is not None,
-                    words={defect: word for defect, (word, _) in words_of(document).items()},
-                    missed=tuple(one["label"] for one in document.get("missed", ())),
-                )
+        rows = session.execute(query).all()
+    names = board_names(engine, {row.image_sha256 for row in rows})
+    found = []
+    for inspection, serial, image, verdict, reference, revision, score, final, text in rows:
+        document = json.loads(text)
+        found.append(
+            ReviewedBoard(
+                inspection=inspection,
+                key=inspection if serial is None else f"serial {serial}",
+                # Retention may have taken it meanwhile.
+                board=names.get(image, image[:16]),
+                revision=revision,
+                score=score,
+                is_good=final == "good",
+                is_audited=verdict == Verdict.PASS.value,
+                has_reference=reference is not None,
+                words={defect: word for defect, (word, _) in words_of(document).items()},
+                missed=tuple(one["label"] for one in document.get("missed", ())),
             )
+        )
     return found
 
 
 def mode_of(boards: Sequence[ReviewedBoard], *, has_references: bool) -> Mode:
-    """The mode of the newest board; without boards, by whether the recipe has references."""
+    """The mode of the newest board; without boards, by whether the recipe or the model wants references."""
     with_reference = boards[0].has_reference if boards else has_references
     return "with_reference" if with_reference else "without_reference"
 

@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 
 from inspect_vit.checkpoint import read_metadata
 from serving.dataset_schemas import DatasetFilter
-from serving.errors import FieldError, GateRefusedError, ModelRefusedError
+from serving.errors import FieldError, GateRefusedError, ModelRefusedError, NotFoundError, VersionGoneError
 from serving.gate_command import gate_command
 from serving.job_schemas import JobResult, Promotion
 from serving.job_sets import read_part
@@ -135,9 +135,17 @@ def lineage(context: JobContext, base: str, candidate: str) -> tuple[Mapping[str
     engine, home = context.store.engine, context.config.home_dir
     steps: list[dict[str, Any]] = []
     version: str | None = candidate
+    seen: set[str] = set()
     while version is not None and version != base:
-        steps.append(read_metadata(version_file(home, version)).training)
-        version = find_model(engine, version).parent
+        if version in seen:
+            return {}, []
+        seen.add(version)
+        try:
+            steps.append(read_metadata(version_file(home, version)).training)
+            version = find_model(engine, version).parent
+        except (NotFoundError, VersionGoneError):
+            # A checkpoint may name a parent that was never here.
+            return {}, []
     if version != base:
         return {}, []
     names = {name: name for name in find_model(engine, base).facts.classes}

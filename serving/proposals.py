@@ -41,7 +41,8 @@ async def propose(
     inspector = await models.get(version)
     served = models.default.calibration
     reviewed = await asyncio.to_thread(read_reviewed, engine, name, version)
-    mode = mode_of(reviewed, has_references=bool(stored.references))
+    has_references = bool(stored.references) or inspector.metadata.needs_reference
+    mode = mode_of(reviewed, has_references=has_references)
     camera = stored.recipe.camera or backend.config.camera or None
     thresholds, promise = in_force(inspector.metadata, stored, mode, served=served, camera=camera)
     _check(asked, thresholds)
@@ -49,8 +50,7 @@ async def propose(
     boards = [
         board
         for board in reviewed
-        if board.has_reference == with_reference
-        and part_of(board.serial, board.inspection, share) == "acceptance"
+        if board.has_reference == with_reference and part_of(board.board, share) == "acceptance"
     ]
     old, trials = thresholds[asked.label], Trials()
     if asked.threshold < old:
@@ -92,6 +92,8 @@ async def propose(
 
 
 def _check(asked: ThresholdRequest, thresholds: dict[str, float]) -> None:
+    if not asked.reason.strip():
+        raise FieldError("reason: wanted why, in words")
     if asked.label not in thresholds:
         raise FieldError(
             f"label: {asked.label[:80]!r} is not known to the model; it knows {', '.join(thresholds)}",

@@ -13,7 +13,7 @@ from serving.config import ServingConfig
 from serving.datasets import select_boards
 from serving.errors import FieldError
 from serving.job_schemas import JobResult, RetrainRequest
-from serving.job_sets import LabelledPart, read_part
+from serving.job_sets import LabelledPart, class_key, read_part
 from serving.job_steps import Command, JobContext, JobFailedError, Outcome, Steps, exported
 from serving.jobs import actor_of
 from serving.registry import add_version, find_model, production, version_file
@@ -46,8 +46,30 @@ def resolve(engine: Engine, config: ServingConfig, asked: RetrainRequest) -> Ret
                 )
     if set(asked.retire) >= {*known} and not asked.add:
         raise FieldError("retire: no class would be left")
+    _check_names(known, asked)
     _check_examples(engine, config, asked)
     return asked.model_copy(update={"base": version})
+
+
+def _check_names(known: Sequence[str], asked: RetrainRequest) -> None:
+    """That every class of the new model has a name of its own, which labels can be read by."""
+    if both := sorted(set(asked.retire) & set(asked.rename)):
+        raise FieldError(f"retire: {both[0]!r} is to be renamed too; give one of the two")
+    named = [("rename", asked.rename.get(old, old)) for old in known if old not in asked.retire]
+    named += [(f"add.{n}", name) for n, name in enumerate(asked.add)]
+    taken: dict[str, str] = {}
+    for field, name in named:
+        key = class_key(name)
+        if key in taken:
+            raise FieldError(
+                f"{field}: {name!r} and {taken[key]!r} would be two classes, which labels do not tell apart",
+                hint="case, spaces, - and _ make no other class",
+            )
+        taken[key] = name
+    # The command line has OLD=NEW.
+    for name in (*asked.add, *asked.rename, *asked.rename.values()):
+        if "=" in name:
+            raise FieldError(f"{'add' if name in asked.add else 'rename'}: {name!r}, wanted a name without =")
 
 
 def _check_examples(engine: Engine, config: ServingConfig, asked: RetrainRequest) -> None:

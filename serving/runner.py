@@ -122,10 +122,11 @@ class Runner:
             files.forget_state()
         except _CancelledError:
             state = "cancelled"
-        except TimeoutError:
-            # Of a database that does not answer now.
+        except (_StoppedError, SQLAlchemyError, TimeoutError):
+            # The service ends, or the database does not answer now.
             raise
-        except (ServingError, InspectionError, OSError, ValueError, KeyError) as error:
+        except Exception as error:
+            # Whatever it is: a job that was left running would be tried for ever, and all others wait.
             reason = _why(error)
             if not isinstance(error, ServingError | InspectionError):
                 logger.exception("job %s failed", row.id)

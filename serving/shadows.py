@@ -84,7 +84,7 @@ class Shadows:
             try:
                 if len(self._waiting) < MAX_WAITING and await self._quiet():
                     said = await self._ask(board)
-            except (InspectionError, ServingError, OSError) as error:
+            except (InspectionError, ServingError, OSError, SQLAlchemyError) as error:
                 logger.warning(
                     "candidate %s did not inspect %s: %s", board.candidate, board.inspection, error
                 )

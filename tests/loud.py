@@ -20,7 +20,7 @@ LEVELS = (
 )
 
 
-def save_loud(path: Path) -> Path:
+def save_loud(path: Path, *, needs_reference: bool = False) -> Path:
     """Write its checkpoint; the same one every time."""
     torch.manual_seed(0)
     model = HierarchicalViT(
@@ -29,5 +29,7 @@ def save_loud(path: Path) -> Path:
     torch.nn.init.normal_(model.head.out.weight, std=0.8)
     limits = dict.fromkeys(NAMES, THRESHOLD)
     thresholds = {"with_reference": limits, "without_reference": limits}
-    save_checkpoint(path, model, name="loud", thresholds=thresholds, training={})
+    save_checkpoint(
+        path, model, name="loud", thresholds=thresholds, training={}, needs_reference=needs_reference
+    )
     return path

@@ -39,6 +39,8 @@ from training.pools import CACHED_PARTS
 
 STATE, LOG, CURVES, TABLE, RUN = "state.safetensors", "metrics.jsonl", "curves.png", "table.json", "run.json"
 LOG_EVERY = 20
+MOST_OF_BASE, MOST_CHARS = 24, 48
+"""Of a name that nobody gave; file names may have 255 bytes, which are four a letter at worst."""
 
 
 def add_class(request: Request, config: IncrementalConfig, *, out: Path) -> Path:
@@ -57,7 +59,7 @@ def add_class(request: Request, config: IncrementalConfig, *, out: Path) -> Path
         raise ConfigError(f"no examples of {', '.join(request.add)}: give labelled boards with --data")
     if names == {name: name for name in old.config.class_names} and request.data is None:
         raise ConfigError("nothing to do: name a class to add, or give --rename, --retire or --data")
-    name = request.name or "-".join([metadata.name, *request.add, *request.rename.values()])
+    name = request.name or _default_name(metadata.name, [*request.add, *request.rename.values()])
     name = re.sub(r"[^\w.-]+", "_", name)
     out.mkdir(parents=True, exist_ok=True)
     with termination() as asked, Progress(out / "progress.json") as progress:
@@ -112,6 +114,11 @@ def add_class(request: Request, config: IncrementalConfig, *, out: Path) -> Path
         return _write(
             out, name, learner.model, verdicts.thresholds, metadata, request, config, table, facts=facts
         )
+
+
+def _default_name(base: str, labels: Sequence[str]) -> str:
+    """Short enough for a file, however many classes were added one after another."""
+    return "-".join([base[:MOST_OF_BASE], *labels])[:MOST_CHARS]
 
 
 def _learn(

@@ -1,4 +1,7 @@
-"""Verified boards become a data set: which count, what is on them, where they stay; and training reads it."""
+"""Verified boards become a data set: which count, what is on them, where they stay; and training reads it.
+
+Over 300 lines: each test is short, and all share one way of making boards and asking.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
+from pydantic import ValidationError
 from sqlalchemy import update
 
 from inspect_vit.cli import main
@@ -19,7 +23,8 @@ from inspect_vit.image_io import read_image
 from serving.config import ServingConfig, to_environment
 from serving.dataset_files import export_dataset, list_datasets
 from serving.dataset_schemas import Dataset, DatasetFilter
-from serving.datasets import list_examples, part_of, select_boards
+from serving.datasets import list_examples, select_boards
+from serving.parts import part_of
 from serving.pictures import sha256_hex
 from serving.retention import Limits, prune
 from serving.review_tables import QueueRow
@@ -139,7 +144,7 @@ def test_a_board_stays_in_its_part_for_good(store: Store, config: ServingConfig)
     boards = select_boards(store.engine, ALL, acceptance_share=SHARE).boards
     assert len(boards) == 24
     for board in boards:
-        fraction = int(sha256_hex(str(board.serial).encode())[:16], 16) / 2**64
+        fraction = int(sha256_hex(f"board:{board.serial}".encode())[:16], 16) / 2**64
         assert board.part == ("acceptance" if fraction < SHARE else "train")
     assert {board.part for board in boards} == {"train", "acceptance"}
     shares = [sum(part_of(f"board {n}", share) == "acceptance" for n in range(4000)) for share in (0, 0.3, 1)]
@@ -179,6 +184,50 @@ def test_a_picture_that_came_twice_counts_once_as_it_was_said_last(store: Store)
     selection = select_boards(store.engine, ALL, acceptance_share=SHARE)
     assert [[one.kind for one in board.labels] for board in selection.boards] == [["real"]]
     assert selection.left_out == {"repeated": 1}
+
+
+def test_a_picture_under_another_serial_stays_in_its_part(store: Store) -> None:
+    """Else a model is judged on what it learnt from."""
+    named = [f"board {n}" for n in range(40)]
+    train = next(name for name in named if part_of(name, SHARE) == "train")
+    held = next(name for name in named if part_of(name, SHARE) == "acceptance")
+    line = Verified(store)
+    for number, serials in enumerate(((train, held), (held, train), (train, None), (held, None))):
+        picture, _ = draw_pair(50 + number)
+        for serial in serials:
+            line.review(line.inspect(("short", SHORT), image=picture, serial=serial), ("real", "short"))
+    newest = store.page(limit=1)[0].report.created
+    for since in (None, newest):
+        wanted = DatasetFilter.model_validate({"since": since})
+        boards = select_boards(store.engine, wanted, acceptance_share=SHARE).boards
+        found = [(board.group, board.part) for board in boards]
+        every = [(train, "train"), (held, "acceptance")] * 2
+        assert found == (every if since is None else every[-1:])
+
+
+@pytest.mark.parametrize("text", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "1969-12-31"])
+def test_a_time_at_the_end_of_the_calendar_is_refused(text: str) -> None:
+    with pytest.raises(ValidationError, match="after 1970 and before 9999"):
+        DatasetFilter.model_validate({"since": text})
+
+
+@pytest.mark.parametrize("damage", ["{", None])
+def test_a_damaged_data_set_is_not_listed_and_is_written_again(
+    store: Store, config: ServingConfig, damage: str | None
+) -> None:
+    line = Verified(store)
+    for serial in ("a", "b"):
+        line.scratch(serial=serial)
+    made = export(store, config)
+    summary = config.home_dir / made.folder / "dataset.json"
+    summary.unlink()
+    if damage is not None:
+        summary.write_text(damage)
+    assert list_datasets(config) == []
+    again = export(store, config)
+    assert again.fingerprint == made.fingerprint
+    assert list_datasets(config) == [again]
+    assert [path.name for path in (config.home_dir / "datasets").glob(".making-*")] == []
 
 
 def test_retention_takes_no_picture_from_a_data_set(store: Store, config: ServingConfig) -> None:

@@ -145,3 +145,15 @@ def test_the_first_sight_needs_neither_the_posted_picture_nor_its_reference(serv
     side = 2100 / shown.shape[0]
     assert 1000 - side <= at[0] * side <= 1040 + side and 1200 - side <= at[1] * side <= 1240 + side
     assert server.client.get(f"{one}/tiles/reference").status_code == 200
+
+
+@pytest.mark.parametrize("shape", [(2000, 2000), (2048, 1954), (2001, 2047), (1, 4_000_001), (4097, 2049)])
+def test_the_smallest_picture_is_of_all_of_the_board(shape: tuple[int, int]) -> None:
+    """Also where nothing had to be halved, and the close-up has the same step."""
+    board = np.zeros((*shape, 3), np.uint8)
+    board[: (shape[0] + 1) // 2, : (shape[1] + 1) // 2] = 200
+    kept = first_sight(board, board, (0, 0, 9, 9))
+    assert kept is not None
+    small = kept.smallest()
+    assert small.shape[0] / small.shape[1] == pytest.approx(shape[0] / shape[1], rel=0.01, abs=0.001)
+    assert small.mean() == pytest.approx(board.mean(), rel=0.02)

@@ -1,4 +1,7 @@
-"""How jobs end: refused, failed and why, promoted or not; and what of them is kept."""
+"""How jobs end: refused, failed and why, promoted or not; and what of them is kept.
+
+Over 300 lines: each test is short, and all share one way of making boards and asking.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from typing import Any
 import pytest
 from alembic import command
 from sqlalchemy import inspect as sa_inspect
+from sqlalchemy import update
 
 from serving import job_files, runner
 from serving.audit import read_audit
@@ -18,14 +22,15 @@ from serving.backup import back_up
 from serving.config import ServingConfig
 from serving.database import alembic_config
 from serving.errors import BusyError, FieldError, ModelRefusedError, NotFoundError
-from serving.job_schemas import Promotion
-from serving.jobs import list_jobs, read_job
+from serving.job_schemas import Promotion, RetrainRequest
+from serving.jobs import cancel_job, list_jobs, read_job
+from serving.model_tables import ModelRow
 from serving.promoting import resolve as resolve_promotion
-from serving.registry import find_model, production
+from serving.registry import add_version, find_model, production
 from serving.restore import restore
 from serving.runner import Runner
 from serving.store import Store
-from tests.serving.job_bench import PATIENCE_S, STAND_IN, Bench
+from tests.serving.job_bench import EVA, PATIENCE_S, STAND_IN, Bench, pid_of
 
 
 @pytest.mark.parametrize(
@@ -35,6 +40,14 @@ from tests.serving.job_bench import PATIENCE_S, STAND_IN, Bench
             {"words": "error: bad box in labels.json:17; draw it again"},
             "bad box in labels.json:17; draw it again",
         ),
+        (
+            {"words": "error: no format fits\n  coco: a file\n  good: none"},
+            "no format fits coco: a file good: none",
+        ),
+        (
+            {"words": "error: of old\nTraceback (most recent call last):\nKeyError: 1", "code": 1},
+            "KeyError: 1",
+        ),
         ({"words": "OSError: [Errno 28] No space left on device", "code": 70}, "disk full: OSError"),
         ({"words": "torch.OutOfMemoryError: CUDA out of memory", "code": 70}, "out of memory: torch"),
         (
@@ -43,7 +56,7 @@ from tests.serving.job_bench import PATIENCE_S, STAND_IN, Bench
         ),
         ({"words": "error: cannot read /srv/secret/place/a.png", "code": 2}, "cannot read .../a.png"),
     ],
-    ids=["bad data", "disk full", "memory", "home", "other folder"],
+    ids=["bad data", "several lines", "a fault of ours", "disk full", "memory", "home", "other folder"],
 )
 def test_a_job_that_fails_says_why_and_no_more(
     small_bench: Bench, orders: dict[str, Any], reason: str
@@ -72,6 +85,11 @@ def test_a_job_that_fails_says_why_and_no_more(
         ({"add": []}, "nothing is added, renamed or retired"),
         ({"add": [], "rename": {"burr": "spur"}}, "rename: 'burr' is no class"),
         ({"add": [], "retire": ["burr"]}, "retire: 'burr' is no class"),
+        ({"add": [], "rename": {"short": "copper"}}, "'copper' .* would be two classes"),
+        ({"add": [], "rename": {"short": "C-opper"}}, "'copper' and 'C-opper' would be two classes"),
+        ({"add": ["scratch", "Scratch"]}, "add.1: 'Scratch' and 'scratch' would be two classes"),
+        ({"add": [], "rename": {"short": "x"}, "retire": ["short"]}, "is to be renamed too"),
+        ({"add": [], "rename": {"short": "x=y"}}, "rename: 'x=y', wanted a name without ="),
     ],
 )
 def test_what_cannot_be_learnt_is_refused_at_once(small_bench: Bench, asked: Any, words: str) -> None:
@@ -193,6 +211,22 @@ def test_the_gate_decides_what_is_promoted_and_an_override_is_kept(bench: Bench)
         resolve_promotion(bench.store.engine, Promotion(version=bench.base, override=True, reason=" "))
 
 
+@pytest.mark.parametrize("parent", ["f" * 12, "trained elsewhere", "itself"])
+def test_a_candidate_of_unknown_descent_goes_through_the_gate(small_bench: Bench, parent: str) -> None:
+    bench = small_bench
+    bench.config = bench.config.model_copy(update={"acceptance_share": 0.5})
+    engine, home = bench.store.engine, bench.config.home_dir
+    version = add_version(engine, home, home / "candidate.safetensors", parent=parent, actor=EVA).version
+    if parent == "itself":
+        with engine.begin() as connection:
+            connection.execute(update(ModelRow).where(ModelRow.version == version).values(parent=version))
+    gate(bench, version, "pass")
+    with bench.running():
+        found = bench.ended(bench.add(Promotion(version=version)))
+    assert found.state == "done", found.reason
+    assert production(engine) == version
+
+
 def test_without_acceptance_boards_there_is_no_promotion(small_bench: Bench) -> None:
     bench = small_bench
     bench.config = bench.config.model_copy(update={"acceptance_share": 0.0})
@@ -248,3 +282,33 @@ def test_the_migration_goes_down_and_up_and_boards_stay(bench: Bench) -> None:
     assert bench.store.page(limit=10) == before
     assert list_jobs(bench.store.engine, bench.config, limit=10) == []
     assert bench.read(bench.rename()).state == "waiting"
+
+
+def test_a_job_whose_folder_is_removed_can_be_cancelled_and_others_follow(
+    small_bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = small_bench
+    monkeypatch.setattr(runner, "KILL_S", 0.5)
+    bench.order(steps=9, step_s=0.01, hangs_at=2)
+    lost = bench.rename()
+    with bench.running():
+        bench.at_step(lost, 2)
+        process = pid_of(bench, lost)
+        bench.files(lost).folder.rename(bench.config.home_dir / "elsewhere")
+        bench.order(steps=1, step_s=0.01)
+        following = bench.rename()
+        cancel_job(bench.store.engine, lost, EVA)
+        assert bench.ended(lost).state == "cancelled"
+        assert bench.ended(following).state == "done"
+    assert not Path(f"/proc/{process}").exists() or "Z" in Path(f"/proc/{process}/stat").read_text()
+
+
+def test_what_nobody_thought_of_fails_one_job_and_no_other(small_bench: Bench) -> None:
+    """A request without a base, which none can have: no error that a job is expected to end with."""
+    bench = small_bench
+    bench.order(steps=1, step_s=0.01)
+    odd = bench.add(RetrainRequest(retire=("spur",)))
+    with bench.running():
+        found = bench.ended(odd)
+        assert (found.state, found.reason.partition(":")[0]) == ("failed", "an error of ours")
+        assert bench.ended(bench.rename()).state == "done"

@@ -3,42 +3,56 @@
 from __future__ import annotations
 
 import hashlib
+from contextlib import closing
 
 import pytest
 
+from serving.config import ServingConfig
+from serving.dataset_schemas import DatasetFilter
+from serving.datasets import select_boards
 from serving.parts import part_of
-
-ID = "20260101000000abcdef"
+from serving.preview import read_reviewed
+from serving.store import Store
+from tests.serving.verified import Verified, draw_pair
 
 
 @pytest.mark.parametrize(
-    ("serial", "inspection", "place"),
+    ("board", "place"),
     [
-        ("PCB-0001", "any", 0.5107524574861786),
-        ("PCB-0002", "any", 0.7205394189098915),
-        (None, "20260101-000000-abcdef", 0.7592583340124863),
-        ("", "20260101-000000-abcdef", 0.7592583340124863),
-        ("\u00dcn\u00ef-7", "any", 0.9286804267483845),
+        ("PCB-0001", 0.5107524574861786),
+        ("PCB-0002", 0.7205394189098915),
+        ("20260101-000000-abcdef", 0.7592583340124863),
+        ("\u00dcn\u00ef-7", 0.9286804267483845),
     ],
 )
-def test_a_board_keeps_its_part_for_ever(serial: str | None, inspection: str, place: float) -> None:
+def test_a_board_keeps_its_part_for_ever(board: str, place: float) -> None:
     """The places were worked out once; boards in the field have been divided by them since."""
-    assert part_of(serial, inspection, place - 1e-9) == "train"
-    assert part_of(serial, inspection, place + 1e-9) == "acceptance"
+    assert part_of(board, place - 1e-9) == "train"
+    assert part_of(board, place + 1e-9) == "acceptance"
 
 
-def test_a_part_is_the_boards_not_the_pictures() -> None:
-    for n in range(200):
-        parts = {part_of(f"SN-{n}", picture, 0.5) for picture in ("one", "another", ID)}
-        assert len(parts) == 1
-    assert {part_of(None, f"picture {n}", 0.5) for n in range(200)} == {"train", "acceptance"}
+def test_what_teaches_and_what_examines_a_threshold_agree(config: ServingConfig) -> None:
+    """Of boards with a serial and without, and of a picture that comes again under another one."""
+    with closing(Store(config)) as store:
+        line = Verified(store)
+        for n in range(30):
+            line.review(line.inspect(serial=f"SN-{n}" if n % 2 else None, recipe="top"))
+        for n in range(10):
+            line.review(line.inspect(serial=f"again {n}", recipe="top", image=draw_pair(n + 1)[0]))
+        boards = read_reviewed(store.engine, "top", line.boards.result.model_version)
+        examines = {board.inspection: part_of(board.board, 0.5) for board in boards}
+        taught = select_boards(store.engine, DatasetFilter(), acceptance_share=0.5).boards
+        assert len(taught) == 30
+        assert {board.inspection: board.part for board in taught}.items() <= examines.items()
+        assert len(examines) == 40
+        assert set(examines.values()) == {"train", "acceptance"}
 
 
 def test_the_share_is_kept_and_a_larger_one_takes_none_back() -> None:
     serials = [hashlib.md5(str(n).encode()).hexdigest() for n in range(4000)]
     before: set[str] = set()
     for share in (0.0, 0.1, 0.3, 0.7, 1.0):
-        examined = {serial for serial in serials if part_of(serial, ID, share) == "acceptance"}
+        examined = {serial for serial in serials if part_of(serial, share) == "acceptance"}
         # Four standard deviations of a binomial draw.
         assert abs(len(examined) / 4000 - share) <= 4 * (share * (1 - share) / 4000) ** 0.5
         assert before <= examined

@@ -31,8 +31,8 @@ from tests.serving.reviewing import dispose, verify
 ENGINEER = Actor("eve", Role.ENGINEER)
 HIGH = 0.999
 """A threshold that no score reaches: every board passes."""
-SERIALS = [name for name in (f"SN-{n}" for n in range(40)) if part_of(name, "", 0.5) == "acceptance"][:4]
-TRAINED = next(name for name in (f"SN-{n}" for n in range(40)) if part_of(name, "", 0.5) == "train")
+SERIALS = [name for name in (f"SN-{n}" for n in range(40)) if part_of(name, 0.5) == "acceptance"][:4]
+TRAINED = next(name for name in (f"SN-{n}" for n in range(40)) if part_of(name, 0.5) == "train")
 
 
 @pytest.fixture(scope="module")
@@ -152,6 +152,20 @@ def test_a_lower_threshold_is_tried_on_the_pictures_of_reviewed_boards(
     assert (entry.details["reason"], entry.details["revision"]) == ("missed on SN-17", 2)
 
 
+def test_a_threshold_of_a_model_that_wants_references_is_for_boards_with_one(tmp_path: Path) -> None:
+    """The recipe has none of its own, and no board was reviewed: each board brings its reference."""
+
+    async def run(backend: Backend) -> Calibration | None:
+        put_recipe(backend.store.engine, "bare", Recipe(), (), ENGINEER)
+        await propose(backend, "bare", ask("a", 0.05, accept_false_calls=True), ENGINEER, here)
+        return get_recipe(backend.store.engine, "bare").recipe.calibration
+
+    checkpoint = save_loud(tmp_path / "loud.safetensors", needs_reference=True)
+    calibration = served(checkpoint, tmp_path / "home", run)
+    assert calibration is not None
+    assert calibration.reference_mode == "with_reference"
+
+
 def test_what_cannot_be_meant_is_refused_and_stores_nothing(checkpoint: Path, tmp_path: Path) -> None:
     async def run(backend: Backend) -> list[str]:
         told = []
@@ -162,6 +176,7 @@ def test_what_cannot_be_meant_is_refused_and_stores_nothing(checkpoint: Path, tm
             # Higher without a single reviewed board, and lower without one.
             ("panel", ask("a", 0.9995), ThresholdRefusedError),
             ("panel", ask("a", 0.5), ThresholdRefusedError),
+            ("panel", ask("a", 0.5).model_copy(update={"reason": " \n"}), FieldError),
         ):
             with pytest.raises(error) as refused:
                 await propose(backend, name, asked, ENGINEER, here)

@@ -28,7 +28,7 @@ def ask(threshold: float, **more: Any) -> ThresholdRequest:
 
 def reviewed(number: int, *, is_good: bool, passed: bool = False, **more: Any) -> ReviewedBoard:
     made: dict[str, Any] = {
-        "inspection": f"{number:032x}", "key": f"serial SN-{number}", "serial": f"SN-{number}", "revision": 1,
+        "inspection": f"{number:032x}", "key": f"serial SN-{number}", "board": f"SN-{number}", "revision": 1,
         "score": 0.9, "is_good": is_good, "is_audited": passed, "has_reference": True, "words": {},
         "missed": (),
     }  # fmt: skip

@@ -124,6 +124,17 @@ def test_renaming_and_retiring_need_no_pictures(tiny_checkpoint: Path, tmp_path:
     assert model.head.out.weight[2].equal(old.head.out.weight[3])
 
 
+def test_long_names_and_many_renamings_still_make_a_file(tiny_checkpoint: Path, tmp_path: Path) -> None:
+    """A file name may have 255 bytes; a letter takes up to four."""
+    base, name = tiny_checkpoint, "spur"
+    for number in range(3):
+        new = f"{number}" + "\U0001d4b6" * 199
+        assert _run("--rename", f"{name}={new}", "--from", base, "--out", tmp_path / new[0]) == 0
+        (base,) = (tmp_path / new[0]).glob("*.safetensors")
+        assert load_checkpoint(base)[1].model.class_names[3] == new
+        name = new
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
