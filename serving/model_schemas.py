@@ -122,6 +122,7 @@ class Disagreement(ShadowCalls):
     """A board of which the candidate says something else."""
 
     inspection: str
+    serial: str | None = Field(description="of the board; null: it has none, or its inspection was deleted")
 
 
 class ShadowReport(Wire):

@@ -21,6 +21,7 @@ from sqlalchemy.orm import Session
 
 from inspect_vit.errors import InspectionError
 from inspect_vit.results import InspectionResult, Verdict
+from serving.database import InspectionRow
 from serving.engine import Engine
 from serving.errors import ModelRefusedError, ServingError
 from serving.model_schemas import Disagreement, ShadowCalls, ShadowReport, ShadowSide
@@ -199,8 +200,13 @@ def shadow_report(database: Database, version: str) -> ShadowReport:
             query = select(func.count()).select_from(ShadowRunRow).where(of_version, *conditions)  # type: ignore[arg-type]
             return session.scalar(query) or 0
 
-        query = select(ShadowRunRow).where(of_version, ShadowRunRow.disagreement.is_(True))
-        rows = session.scalars(query.order_by(ShadowRunRow.inspection.desc()).limit(MAX_LISTED)).all()
+        query = (
+            select(ShadowRunRow, InspectionRow.serial)
+            .outerjoin(InspectionRow, InspectionRow.id == ShadowRunRow.inspection)
+            .where(of_version, ShadowRunRow.disagreement.is_(True))
+            .order_by(ShadowRunRow.inspection.desc())
+        )
+        rows = session.execute(query.limit(MAX_LISTED)).all()
         return ShadowReport(
             version=version,
             share=max(in_force.values(), default=0.0),
@@ -208,8 +214,12 @@ def shadow_report(database: Database, version: str) -> ShadowReport:
             boards=count(ShadowRunRow.verdict != ""),
             skipped=count(ShadowRunRow.verdict == ""),
             disagreements=tuple(
-                Disagreement(inspection=row.inspection, **ShadowCalls.model_validate_json(row.calls).__dict__)
-                for row in rows
+                Disagreement(
+                    inspection=row.inspection,
+                    serial=serial,
+                    **ShadowCalls.model_validate_json(row.calls).__dict__,
+                )
+                for row, serial in rows
             ),
             num_disagreements=count(ShadowRunRow.disagreement.is_(True)),
         )

@@ -78,7 +78,7 @@ def add_class(request: Request, config: IncrementalConfig, *, out: Path) -> Path
         )
 
         def tick(done: int, total: int) -> None:
-            progress.tell("features", done, total)
+            progress.tell("boards", done, total)
 
         labels = request.add or tuple(counts)
         pasted = paste_examples(gathered, labels, tuple(names), config, out / "pasted", tick=tick)

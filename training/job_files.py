@@ -15,7 +15,7 @@ from typing import Any, Literal
 from inspect_vit.console import say
 from inspect_vit.files import write_atomically
 
-Stage = Literal["features", "head", "encoder", "thresholds", "measuring"]
+Stage = Literal["boards", "features", "head", "encoder", "thresholds", "measuring"]
 BEAT_S = 2.0
 """progress.json is written this often, whether or not anything changed."""
 SAY_EVERY_S = 20.0
@@ -28,7 +28,7 @@ class Progress:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lock = threading.Lock()
-        self._state: dict[str, Any] = {"stage": "features", "done": 0, "total": 0, "eta_s": None}
+        self._state: dict[str, Any] = {"stage": "boards", "done": 0, "total": 0, "eta_s": None}
         self._began = self._said = time.monotonic()
         self._first = 0
         self._ended = threading.Event()

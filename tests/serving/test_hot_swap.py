@@ -221,8 +221,10 @@ def test_a_candidate_runs_beside_and_what_it_says_otherwise_is_listed(pair: Pair
     pictures = [draw_board(seed=seed) for seed in (11, 12, 13)]
     time.sleep(1.5)  # Servers look twice a second.
     answers = []
-    for picture in pictures:
-        answer = pair.first.client.post("/v1/inspect", files={"image": encode(".png", picture)})
+    for number, picture in enumerate(pictures):
+        answer = pair.first.client.post(
+            "/v1/inspect", files={"image": encode(".png", picture)}, data={"serial": f"shadow {number}"}
+        )
         answers.append(answer.json())
     assert {answer["model"]["version"] for answer in answers} == {a}
 
@@ -245,8 +247,10 @@ def test_a_candidate_runs_beside_and_what_it_says_otherwise_is_listed(pair: Pair
     found = report()["disagreements"]
     assert {each["inspection"] for each in found} <= set(wanted)
     assert len(found) >= len(wanted) - report()["skipped"]
+    serials = {answer["id"]: f"shadow {number}" for number, answer in enumerate(answers)}
     for each in found:
         assert {name: each[name] for name in sides} == wanted[each["inspection"]]
+        assert each["serial"] == serials[each["inspection"]]
     ended = pair.first.client.post(f"/v1/models/{c}/shadow", json={"share": 0})
     assert (ended.json()["share"], ended.json()["recipes"]) == (0.0, [])
     refused = pair.first.client.post(f"/v1/models/{a}/shadow", json={"share": 0.5})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import threading
 import time
@@ -58,11 +59,19 @@ def _run(*words: str | Path) -> int:
 
 
 def test_a_run_stopped_by_sigterm_goes_on_to_the_same_model(
-    tiny_checkpoint: Path, examples: Path, old_boards: Path, tmp_path: Path
+    tiny_checkpoint: Path,
+    examples: Path,
+    old_boards: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     words = ["scratch", "--from", tiny_checkpoint, "--data", examples, "--replay", old_boards, *SETTINGS]
     whole, parted = tmp_path / "whole", tmp_path / "parted"
     assert _run(*words, "--out", whole) == 0
+    begun = re.findall(r"^(\w+): \d+/(\d+)", capsys.readouterr().err, re.MULTILINE)
+    stages = list(dict.fromkeys(begun))
+    assert [stage for stage, _ in stages[:3]] == ["boards", "features", "head"]
+    assert len(dict(stages)) == len(stages), f"a stage counts once, to one total: {stages}"
 
     def stop() -> None:
         while not (parted / "metrics.jsonl").exists():  # it appears with the first step

@@ -21,6 +21,8 @@ PAGES = [
     "recipes/{recipe}",
     "figures?period=7d&recipe={recipe}",
     "lot?period=7d",
+    "models",
+    "models?tab=new",
 ]
 TITLES = {"en-US": "QA station", "zh-CN": "\u8d28\u68c0\u5de5\u4f5c\u7ad9"}
 
@@ -124,3 +126,17 @@ def test_nothing_is_cut_off_on_a_small_screen(
     wider = page.evaluate("(({scrollWidth, clientWidth}) => scrollWidth - clientWidth)(content)")
     assert wider <= 0
     assert page.evaluate("document.documentElement.scrollHeight <= innerHeight")
+
+
+@pytest.mark.parametrize("route", ["queue", "inspect", "recipes", "models", "models?tab=new"])
+def test_on_a_telephone_every_button_lies_on_the_screen(
+    open_page: Any, server: Any, stored: dict[str, str], route: str
+) -> None:
+    page = open_page(server, route, viewport={"width": 390, "height": 844})
+    expect(page.get_by_text("Loading\u2026")).to_have_count(0, timeout=30_000)
+    beyond = page.evaluate(
+        """[...document.querySelectorAll("a, button, input, select")]
+        .filter((one) => one.getBoundingClientRect().right > innerWidth)
+        .map((one) => one.outerHTML.slice(0, 80))"""
+    )
+    assert beyond == []

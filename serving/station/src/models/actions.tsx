@@ -3,6 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { t } from "../words";
 import { Promote, RollBack, Retire } from "./deeds";
+import { isInUse, models } from "./state";
 import type { Model } from "./wire";
 
 type Deed = "promote" | "rollback" | "retire";
@@ -10,7 +11,8 @@ type Deed = "promote" | "rollback" | "retire";
 export function Actions({ model, isBusy }: { model: Model; isBusy: boolean }) {
   const asked = useSignal<Deed | null>(null);
   const close = () => (asked.value = null);
-  const isUsed = model.is_default || model.recipes.length > 0;
+  const isUsed = isInUse(model);
+  const isOnly = models.value!.length === 1; // there is nothing to go back to
   return (
     <>
       {model.stage !== "retired" && (
@@ -18,7 +20,7 @@ export function Actions({ model, isBusy }: { model: Model; isBusy: boolean }) {
           {t("models.promote")}
         </button>
       )}
-      {isUsed && (
+      {isUsed && !isOnly && (
         <button type="button" disabled={isBusy} onClick={() => (asked.value = "rollback")}>
           {t("models.rollback")}
         </button>

@@ -59,7 +59,7 @@ export function Promote({ model, onClose }: Props) {
           ? t("models.promote.recipe.words", { now: pinned ?? t("models.promote.follows") })
           : t("models.promote.all.words")}
       </p>
-      <p class="muted">{t("models.promote.gate")}</p>
+      <p class="muted">{t(isOverride.value ? "models.promote.gate.anyway" : "models.promote.gate")}</p>
       <label class="check">
         <input type="checkbox" checked={isOverride.value} onChange={(event) => (isOverride.value = event.currentTarget.checked)} />
         <span>

@@ -7,12 +7,15 @@ import { Places } from "./missed";
 import { boundBar } from "./moves";
 import type { Gate, GateClass, Outcome } from "./wire";
 
-export function GateCard({ gate }: { gate: Gate | null }) {
+/** isInUse: it inspects already, whether or not it was ever measured. */
+export function GateCard({ gate, isInUse = false }: { gate: Gate | null; isInUse?: boolean }) {
   if (!gate) {
     return (
       <section class="card gate" aria-label={t("models.gate")}>
         <h3>{t("models.gate")}</h3>
-        <p class="muted">{t("models.gate.none")}</p>
+        <p class="muted">
+          {t("models.gate.none")} {!isInUse && t("models.gate.first")}
+        </p>
       </section>
     );
   }
@@ -31,6 +34,7 @@ export function GateCard({ gate }: { gate: Gate | null }) {
       <p class="verdict-words" data-result={gate.result}>
         {words(gate)}
       </p>
+      {gate.result === "insufficient" && !isInUse && <p class="muted">{t("models.gate.lacks.ways")}</p>}
       <div class="wide" tabIndex={0} role="region" aria-label={t("models.gate.table")}>
         <table>
           <caption class="unseen">{t("models.gate")}</caption>

@@ -45,7 +45,7 @@ export function JobPage({ job }: { job: Job }) {
         {isActive(job) && <Progress job={job} />}
         {job.state === "done" && <Done job={job} made={made ?? null} isPromoted={result?.is_promoted ?? false} />}
         {(job.state === "failed" || job.state === "cancelled") && (
-          <p class="refused">{job.reason ? sentence(told(job.reason)) : t(`jobs.state.${job.state}`)}</p>
+          <p class="refused">{job.reason ? sentence(told(job.reason)) : t(job.can_resume ? "jobs.cancelled" : `jobs.state.${job.state}`)}</p>
         )}
       </div>
       {job.kind === "retrain" && <Curves job={job} />}

@@ -2,7 +2,7 @@
 
 import { link } from "../route";
 import { may } from "../session";
-import { number, t, time } from "../words";
+import { number, t, time, told } from "../words";
 import { changed, lineage } from "./lineage";
 import { find } from "./state";
 import type { Model } from "./wire";
@@ -42,7 +42,7 @@ function Row({ model, isShown }: { model: Model; isShown: boolean }) {
         <small>{news.length ? news.join(", ") : t("models.classes.count", { n: number(model.classes.length) })}</small>
       </span>
       <small class="line">
-        <span>{t("models.by", { who: model.actor || t("recipes.somebody") })}</span>
+        <span>{t("models.by", { who: model.actor ? told(model.actor) : t("recipes.somebody") })}</span>
         <time dateTime={model.added}>{time(model.added)}</time>
       </small>
       {model.recipes.length > 0 && <small class="uses">{t("models.used", { recipes: model.recipes.join(", ") })}</small>}

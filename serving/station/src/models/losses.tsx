@@ -57,7 +57,7 @@ export function Losses({ points }: { points: CurvePoint[] }) {
   );
 }
 
-const NAMED = new Set(["loss", "centre", "box", "mask", "old_centre", "old_box", "old_mask", "old_gate"]);
+const NAMED = new Set(["loss", "centre", "box", "mask", "old_centre", "old_box", "old_mask", "old_gate", "old_name"]);
 
 /** A term that the station does not know is named as the training names it. */
 function ending({ name, points }: Term): string {

@@ -1,18 +1,25 @@
-// How far a job is: its stage among all stages, and when it will be done.
+// How far a job is: its stage among all stages, and how long this one still takes.
 
 import { number, t, type Key } from "../words";
 import { duration } from "./durations";
 import type { Job } from "./wire";
 
 const STAGES: Record<Job["kind"], string[]> = {
-  retrain: ["features", "head", "encoder", "thresholds", "measuring"],
+  retrain: ["boards", "features", "head", "thresholds", "measuring"],
   promote: ["export", "inspecting", "gate"],
 };
 
 export function Progress({ job }: { job: Job }) {
   const { progress, kind, state } = job;
   if (state === "waiting") return <p class="muted">{t("jobs.waiting")}</p>;
-  if (!progress) return <p class="muted">{t("jobs.starting")}</p>;
+  if (!progress) {
+    return (
+      <div class="progress">
+        <progress aria-label={t("jobs.starting")} />
+        <p class="muted">{t("jobs.starting")}</p>
+      </div>
+    );
+  }
   const { stage, done, total, eta_s } = progress;
   const stages = STAGES[kind].includes(stage) ? STAGES[kind] : [stage];
   const share = total > 0 ? Math.min(1, done / total) : undefined; // without one it shows that something goes on

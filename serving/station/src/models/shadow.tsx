@@ -90,12 +90,12 @@ function Seen({ shadow, again }: { shadow: Shadow; again: () => void }) {
             </tr>
           </thead>
           <tbody>
-            {disagreements.map(({ inspection, production, candidate }) => (
+            {disagreements.map(({ inspection, serial, production, candidate }) => (
               <tr key={inspection}>
                 <th scope="row">
                   <a href={link("board", inspection)}>
                     <img src={`/v1/inspections/${inspection}/thumbnail`} alt="" loading="lazy" />
-                    {t("queue.noserial", { id: inspection.slice(-6) })}
+                    {serial ?? t("queue.noserial", { id: inspection.slice(-6) })}
                   </a>
                 </th>
                 <Said {...production} />

@@ -32,6 +32,11 @@ export function find(version: string | null | undefined): Model | undefined {
   return models.value?.find((model) => model.version === version);
 }
 
+/** Boards are inspected by it: those without a recipe, or those of a recipe that names it. */
+export function isInUse({ is_default, recipes }: Model): boolean {
+  return is_default || recipes.length > 0;
+}
+
 /** What is drawn follows what happens: told by the service, and asked for while a job runs. */
 export function useModels(): void {
   useEffect(() => {

@@ -13,7 +13,7 @@ import { changed } from "./lineage";
 import { StageChip } from "./list";
 import { Progress } from "./progress";
 import { ShadowCard } from "./shadow";
-import { find, isActive, jobs, models } from "./state";
+import { find, isActive, isInUse, jobs, models } from "./state";
 import { BeforeAfterCard } from "./table";
 import type { Deed, Job, Model } from "./wire";
 
@@ -51,7 +51,7 @@ function Lead({ model }: { model: Model }) {
   const parent = find(model.parent);
   return (
     <p class="muted">
-      {t("models.added", { who: model.actor || t("recipes.somebody"), when: time(model.added) })}{" "}
+      {t("models.added", { who: model.actor ? told(model.actor) : t("recipes.somebody"), when: time(model.added) })}{" "}
       {model.parent && (
         <>
           {t("models.from")} {parent ? <a href={link("models", parent.version)}>{parent.name}</a> : <code>{model.parent}</code>}
@@ -85,7 +85,7 @@ function Promotion({ job }: { job: Job }) {
 function NewestGate({ model, promotion }: { model: Model; promotion: Job | undefined }) {
   const isMeasured = promotion?.result?.gate_result != null;
   const { data } = useLoaded<Job>(isMeasured ? jobOf(promotion!.id) : null);
-  return <GateCard gate={data?.result?.gate ?? model.gate} />;
+  return <GateCard gate={data?.result?.gate ?? model.gate} isInUse={isInUse(model)} />;
 }
 
 function CompareWith({ model, other }: { model: Model; other: string | null }) {
@@ -162,7 +162,7 @@ function History({ deeds }: { deeds: Deed[] }) {
               <strong>{t(`models.deed.${deed.deed}`)}</strong>
               {deed.override && <span class="chip override">{t("models.override")}</span>}
               <small>
-                {[deed.recipe, deed.actor || t("recipes.somebody"), time(deed.at)].filter(Boolean).join(" \u00b7 ")}
+                {[deed.recipe, deed.actor ? told(deed.actor) : t("recipes.somebody"), time(deed.at)].filter(Boolean).join(" \u00b7 ")}
               </small>
               {deed.reason && <p>{told(deed.reason)}</p>}
             </li>

@@ -135,7 +135,7 @@ export interface Shadow {
   boards: number;
   skipped: number;
   /** The newest of them. */
-  disagreements: { inspection: string; production: Judged; candidate: Judged }[];
+  disagreements: { inspection: string; serial: string | null; production: Judged; candidate: Judged }[];
   num_disagreements: number;
 }
 

@@ -33,6 +33,11 @@ test("a longer pattern goes before a shorter one that fits as well", () => {
   ).toBe("黄金样板按 4095 缩放到 255，而板图按 65535；请以相同位深和曝光拍摄");
 });
 
+test("who is no person has a name in Chinese too", () => {
+  expect(inChinese("(service)")).toBe("（服务）");
+  expect(inChinese("(command line: root)")).toBe("（命令行：root）");
+});
+
 test("what no pattern knows stays as it was said", () => {
   expect(inChinese("something the station has never heard of")).toBe("something the station has never heard of");
   expect(inChinese("recipe locked: a reason by hand")).toBe("配方已锁定：a reason by hand");

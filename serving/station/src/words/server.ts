@@ -137,6 +137,8 @@ const SPOT: Pattern[] = [
 ];
 
 const MODELS: Pattern[] = [
+  [/^\(service\)$/, "（服务）"],
+  [/^\(command line: (.+)\)$/, "（命令行：$1）"],
   [/^made from (\S+)$/, "来源：$1"],
   [/^the checkpoint that is shipped$/, "随附的模型"],
   [/^started with --checkpoint$/, "启动时由 --checkpoint 指定"],
@@ -155,6 +157,10 @@ const MODELS: Pattern[] = [
   [/^yes$/, "是"],
   [/^no$/, "否"],
   [/^threshold of (.+), (with reference|without reference)$/, "$1 的阈值，@2"],
+  [/^validation, (with reference|without reference), (.+)$/, "验证集，@1，@2"],
+  [/^ap shipped$/, "AP"],
+  [/^f deployed$/, "F 值"],
+  [/^mean ap same class$/, "各类别平均 AP"],
   [/^AP of (.+), before$/, "$1 的 AP，之前"],
   [/^AP of (.+), after$/, "$1 的 AP，之后"],
   [/^(\d+) (drawn|old) boards held back$/, "留出 $1 块@2板"],
