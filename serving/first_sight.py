@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import json
+import threading
 import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -47,11 +48,12 @@ class Part:
 
 
 class FirstSight:
-    """Parts of a board and of the reference laid under it, as encoded pictures; decoded when asked for."""
+    """Parts of a board and of the reference laid under it, decoded when asked for; for several threads."""
 
     def __init__(self, parts: Sequence[Part], data: Sequence[bytes]) -> None:
         self.parts, self.data = tuple(parts), tuple(data)
         self._pictures: dict[int, Picture] = {}
+        self._decoding = [threading.Lock() for _ in parts]
         sides = ((part.rect[2] - part.rect[0], part.rect[3] - part.rect[1]) for part in parts)
         self.nbytes = sum(map(len, data)) + sum(3 * width * height for width, height in sides)
 
@@ -75,9 +77,11 @@ class FirstSight:
         return self._picture(max(n for n, part in enumerate(self.parts) if part.layer == "image"))
 
     def _picture(self, number: int) -> Picture:
-        if number not in self._pictures:
-            self._pictures[number] = _decode(self.data[number])
-        return self._pictures[number]
+        # A browser asks for several tiles at once.
+        with self._decoding[number]:
+            if number not in self._pictures:
+                self._pictures[number] = _decode(self.data[number])
+            return self._pictures[number]
 
     @property
     def has_reference(self) -> bool:
