@@ -28,6 +28,13 @@ def pack_maps(result: InspectionResult) -> bytes:
     return buffer.getvalue()
 
 
+def unpack_thresholds(packed: bytes) -> dict[str, float]:
+    """By class, as they were used; no map is unpacked."""
+    with np.load(io.BytesIO(packed), allow_pickle=False) as arrays:
+        text = json.loads(arrays["text"].tobytes())
+    return {str(label): float(text["thresholds"][label]) for label in text["class_names"]}
+
+
 def unpack_result(report: StoredReport, packed: bytes) -> InspectionResult:
     """The result of a stored inspection: maps within 1/510 of what the model gave, numbers as reported."""
     with np.load(io.BytesIO(packed), allow_pickle=False) as arrays:

@@ -60,7 +60,7 @@ async def get_legend(request: Request) -> Response:
     """GET /v1/inspections/{id}/legend/{layer}."""
     ask = read_layer(request.path_params["layer"], read_query(request, PARAMETERS))
     inspection, tiles = await _find(request), _backend(request).tiles
-    return wire_response(await tiles.legend(inspection, ask, request.is_disconnected))
+    return wire_response(await tiles.legend(inspection, ask))
 
 
 async def list_similar(request: Request) -> Response:

@@ -21,7 +21,7 @@ from inspect_vit.map_tiles import (
 from inspect_vit.overlay import encode_jpeg, encode_png
 from inspect_vit.results import InspectionResult
 from inspect_vit.sheet import resize
-from serving.archive import unpack_result
+from serving.archive import unpack_result, unpack_thresholds
 from serving.attention import asked_cells, chosen_map
 from serving.crops import Window
 from serving.drawings import Drawings
@@ -31,9 +31,10 @@ from serving.first_sight import LARGE_PIXELS, FirstSight, SightLayer, read_from_
 from serving.kept import Kept
 from serving.picture_schemas import LegendReport, TilesReport
 from serving.store import StoredInspection
-from serving.tiles_ask import LayerAsk
+from serving.tiles_ask import LayerAsk, check_known_label
 from serving.tiles_legends import (
     attention_legend,
+    defect_legend,
     difference_legend,
     gate_legend,
     picture_legend,
@@ -123,16 +124,16 @@ class Tiles:
 
         return await self._thumbnails.get((inspection.image_sha256,), make)
 
-    async def legend(
-        self, inspection: StoredInspection, ask: LayerAsk, client_gone: ClientGone
-    ) -> LegendReport:
+    async def legend(self, inspection: StoredInspection, ask: LayerAsk) -> LegendReport:
         """What the colours of a layer mean. Raises FieldError for a class that is not there."""
         if ask.layer == "difference":
             return difference_legend()
         if ask.layer == "gate":
             return gate_legend()
         if ask.layer == "defect_map":
-            return (await self._overlay(inspection, ask, client_gone)).legend
+            thresholds = await asyncio.to_thread(lambda: unpack_thresholds(self._store.read_maps(inspection)))
+            check_known_label(ask.label, thresholds)
+            return defect_legend(thresholds, ask.label)
         if ask.attention is not None:
             return attention_legend(ask.attention.level)
         return picture_legend(ask.layer)
@@ -211,7 +212,7 @@ class Tiles:
                     inspection, result, ask.attention, query, client_gone
                 )
             values = chosen_map(ask.attention, maps, cells_of(result.height, result.width))
-            return await self._engine.on_drawing_thread(lambda: attention_overlay(ask, values, result))
+            return await self._engine.on_drawing_thread(lambda: attention_overlay(values, result))
 
         return await self._overlays.get((inspection.report.id, *ask.name), make)
 

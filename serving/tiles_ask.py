@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from inspect_vit.results import InspectionResult
 from serving.attention import AttentionAsk, read_ask
 from serving.errors import FieldError, NotFoundError
 
@@ -59,10 +58,10 @@ def read_layer(layer: str, query: Mapping[str, str]) -> LayerAsk:
     return LayerAsk(known, attention=ask)
 
 
-def check_known_label(label: str | None, result: InspectionResult) -> None:
+def check_known_label(label: str | None, class_names: Collection[str]) -> None:
     """Raises FieldError for a class that the model does not tell."""
-    if label is not None and label not in result.class_names:
-        known = ", ".join(result.class_names)
+    if label is not None and label not in class_names:
+        known = ", ".join(class_names)
         raise FieldError(f"label: {label[:80]!r}, wanted a class of this model: {known}")
 
 

@@ -20,9 +20,7 @@ from inspect_vit.map_tiles import (
 )
 from inspect_vit.results import InspectionResult
 from serving.crops import Window
-from serving.picture_schemas import LegendReport
-from serving.tiles_ask import ATTENTION, LayerAsk, check_known_label
-from serving.tiles_legends import attention_legend, defect_legend, gate_legend
+from serving.tiles_ask import LayerAsk, check_known_label
 from serving.tiles_pyramid import Grid
 
 Encoded = tuple[bytes, str]
@@ -37,7 +35,6 @@ class Overlay:
 
     levels: MapLevels
     paint: Paint
-    legend: LegendReport
 
 
 def cut_map(overlay: Overlay, window: Window) -> Encoded:
@@ -50,8 +47,8 @@ def stored_overlay(ask: LayerAsk, result: InspectionResult) -> Overlay:
     num_levels = Grid(result.width, result.height).max_level + 1
     if ask.layer == "gate":
         shares = map_levels(stacked_shares(result.gate_maps), num_levels, keep="mean")
-        return Overlay(shares, paint_gate, gate_legend())
-    check_known_label(ask.label, result)
+        return Overlay(shares, paint_gate)
+    check_known_label(ask.label, result.class_names)
     defect_map, names = result.defect_map, result.class_names
     if ask.label is not None:
         index = names.index(ask.label)
@@ -60,16 +57,14 @@ def stored_overlay(ask: LayerAsk, result: InspectionResult) -> Overlay:
     return Overlay(
         map_levels(scale, num_levels, keep="highest"),
         lambda values: look_up(DEFECT_RGBA, values),
-        defect_legend(result.thresholds, ask.label),
     )
 
 
-def attention_overlay(ask: LayerAsk, values: NDArray[np.float32], result: InspectionResult) -> Overlay:
+def attention_overlay(values: NDArray[np.float32], result: InspectionResult) -> Overlay:
     num_levels = Grid(result.width, result.height).max_level + 1
     return Overlay(
         map_levels(values, num_levels, keep="mean", scale=attention_scale),
         lambda scale: look_up(ATTENTION_RGBA, scale),
-        attention_legend(ask.layer.removeprefix(ATTENTION)),
     )
 
 

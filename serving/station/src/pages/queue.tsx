@@ -15,6 +15,9 @@ import { goNext } from "../queue/next";
 import { moveChoice, openChosen, Rows } from "../queue/rows";
 import "../queue/queue.css";
 
+/** The board page is fetched while the queue is read: the first click then waits for the board alone. */
+const PAGE_AHEAD_MS = 300;
+
 export function Queue() {
   const asked = readFilter(place.value.query);
   const question = queueAddress(asked, 1);
@@ -27,6 +30,10 @@ export function Queue() {
     if (isSame) tidy(asked);
     else void load(asked);
   }, [question]);
+  useEffect(() => {
+    const timer = setTimeout(() => void import("./board").catch(() => undefined), PAGE_AHEAD_MS);
+    return () => clearTimeout(timer);
+  }, []);
   useBack(() => state.value === "failed" && void load(asked));
 
   const rest = () => {
