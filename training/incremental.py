@@ -33,9 +33,8 @@ from training.incremental_curves import plot_learning
 from training.incremental_data import Gathered, Request, gather, paste_examples
 from training.incremental_loop import Learner, learn, load_learner, save_learner
 from training.incremental_measure import Boards, judge
-from training.job_files import EXIT_TERMINATED, MetricsLog, Progress, Stage, Termination, termination
+from training.job_files import EXIT_TERMINATED, MetricsLog, Progress, Termination, termination
 from training.lesson import Material, prepare, start_learner
-from training.pools import CACHED_PARTS
 
 STATE, LOG, CURVES, TABLE, RUN = "state.safetensors", "metrics.jsonl", "curves.png", "table.json", "run.json"
 LOG_EVERY = 20
@@ -137,14 +136,13 @@ def _learn(
     )
     learner, columns = start_learner(old, names, shares, config)
     earlier_s = load_learner(state, learner)
-    stage: Stage = "head" if config.part in CACHED_PARTS else "encoder"
     log = MetricsLog(out / LOG, learner.step, every=LOG_EVERY)
     saved = time.monotonic()
 
     def after_step(step: int, terms: dict[str, float]) -> None:
         nonlocal saved
         log.add(step, terms)
-        progress.tell(stage, step, config.steps)
+        progress.tell("learning", step, config.steps)
         now = time.monotonic()
         if asked.is_asked or step == config.steps or now - saved >= config.save_every_s:
             save_learner(state, learner, seconds=earlier_s + now - start)

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from inspect_vit.console import say
 from inspect_vit.files import write_atomically
 
-Stage = Literal["boards", "features", "head", "encoder", "thresholds", "measuring"]
+Stage = Literal["boards", "features", "learning", "thresholds", "measuring"]
 BEAT_S = 2.0
 """progress.json is written this often, whether or not anything changed."""
 SAY_EVERY_S = 20.0

@@ -40,7 +40,7 @@ def learn(out: Path, home: Path) -> None:
                 os.kill(os.getpid(), signal.SIGKILL)
             time.sleep(orders["step_s"])
             write_atomically(state, json.dumps(step + 1).encode())
-            progress = {"stage": "head", "done": step + 1, "total": orders["steps"], "eta_s": 1.5}
+            progress = {"stage": "learning", "done": step + 1, "total": orders["steps"], "eta_s": 1.5}
             write_atomically(out / "progress.json", json.dumps(progress).encode())
             log.write(json.dumps({"step": step, "centre": 1 / (step + 1), "note": "words"}) + "\n")
             log.flush()

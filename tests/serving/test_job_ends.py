@@ -132,7 +132,7 @@ def test_the_log_and_the_curves_are_bounded(small_bench: Bench, monkeypatch: pyt
     points = files.curves().points
     assert len(points) <= 500
     assert points[-1] == {"step": 1200.0, "loss": 1.5}
-    (files.run / "progress.json").write_text('{"stage": "head", "done": 1, "total": 2, "eta_s": NaN}')
+    (files.run / "progress.json").write_text('{"stage": "learning", "done": 1, "total": 2, "eta_s": NaN}')
     assert files.progress() is None
 
 

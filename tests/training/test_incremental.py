@@ -58,7 +58,9 @@ def _run(*words: str | Path) -> int:
     return ended.value.code
 
 
+@pytest.mark.parametrize("part", ["whole", "branch"])
 def test_a_run_stopped_by_sigterm_goes_on_to_the_same_model(
+    part: str,
     tiny_checkpoint: Path,
     examples: Path,
     old_boards: Path,
@@ -66,11 +68,12 @@ def test_a_run_stopped_by_sigterm_goes_on_to_the_same_model(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     words = ["scratch", "--from", tiny_checkpoint, "--data", examples, "--replay", old_boards, *SETTINGS]
+    words += ["--set", f"part={part}"]
     whole, parted = tmp_path / "whole", tmp_path / "parted"
     assert _run(*words, "--out", whole) == 0
     begun = re.findall(r"^(\w+): \d+/(\d+)", capsys.readouterr().err, re.MULTILINE)
     stages = list(dict.fromkeys(begun))
-    assert [stage for stage, _ in stages[:3]] == ["boards", "features", "head"]
+    assert [stage for stage, _ in stages[:3]] == ["boards", "features", "learning"]
     assert len(dict(stages)) == len(stages), f"a stage counts once, to one total: {stages}"
 
     def stop() -> None:
@@ -90,12 +93,16 @@ def test_a_run_stopped_by_sigterm_goes_on_to_the_same_model(
     model, old = load_checkpoint(tiny_checkpoint)
     taught, _ = load_checkpoint(whole / "tiny-scratch.safetensors")
     width = old.model.head_width
-    for key, value in model.state_dict().items():  # what was there is there
-        if key.startswith("head.trunk"):
-            assert taught.state_dict()[key][:width].equal(value), key
-        elif not key.startswith("head.out"):
-            assert taught.state_dict()[key].equal(value), key
-    assert taught.head.out.weight[:6, :width].equal(model.head.out.weight[:6])
+    if part == "branch":
+        for key, value in model.state_dict().items():  # what was there is there
+            if key.startswith("head.trunk"):
+                assert taught.state_dict()[key][:width].equal(value), key
+            elif not key.startswith("head.out"):
+                assert taught.state_dict()[key].equal(value), key
+        assert taught.head.out.weight[:6, :width].equal(model.head.out.weight[:6])
+    else:
+        moved = [not taught.state_dict()[key].equal(value) for key, value in model.state_dict().items()]
+        assert np.mean(moved) > 0.5, "the encoder learns too"
     assert not taught.head.out.weight[6].eq(0).any()
     assert one.model.class_names == (*old.model.class_names, "scratch")
     assert one.training["parent"] == {"name": "tiny", "version": old.version}

@@ -5,7 +5,7 @@ import { duration } from "./durations";
 import type { Job } from "./wire";
 
 const STAGES: Record<Job["kind"], string[]> = {
-  retrain: ["boards", "features", "head", "thresholds", "measuring"],
+  retrain: ["boards", "features", "learning", "thresholds", "measuring"],
   promote: ["export", "inspecting", "gate"],
 };
 
