@@ -132,19 +132,36 @@ def read_from_maps(maps: bytes) -> FirstSight | None:
 
 
 def _parts(layer: SightLayer, picture: Picture, call: BoxXyxy | None) -> Iterator[tuple[Part, Picture]]:
+    """The call's close-up, the tiles around it at every level, and all of the first level that is small."""
     height, width = picture.shape[:2]
+    middle = None
     if call is not None:
-        x, y = (min(max(int((call[i] + call[i + 2]) / 2), 0), (width, height)[i] - 1) for i in (0, 1))
+        x, y = middle = _inside((call[0] + call[2]) / 2, width), _inside((call[1] + call[3]) / 2, height)
         close = _square_around(x, y, width, height)
-        # The call's tile and those around it: most of what a screen shows at full size.
-        left, top = (max(at // TILE_PX - 1, 0) * TILE_PX for at in (x, y))
-        right, bottom = min((x // TILE_PX + 2) * TILE_PX, width), min((y // TILE_PX + 2) * TILE_PX, height)
-        for rect, is_exact in ((close, True), ((left, top, right, bottom), False)):
-            yield Part(layer, 0, rect, is_exact), picture[rect[1] : rect[3], rect[0] : rect[2]]
+        yield Part(layer, 0, close, is_exact=True), _cut(picture, close)
     step = 0
     while max(picture.shape) > OVERVIEW_PX:
+        if middle is not None:
+            around = _tiles_around(middle[0] >> step, middle[1] >> step, picture)
+            yield Part(layer, step, around, is_exact=False), _cut(picture, around)
         picture, step = halve(picture), step + 1
     yield Part(layer, step, (0, 0, picture.shape[1], picture.shape[0]), is_exact=False), picture
+
+
+def _inside(at: float, size: int) -> int:
+    return min(max(int(at), 0), size - 1)
+
+
+def _tiles_around(x: int, y: int, picture: Picture) -> Rect:
+    """A place's tile and those around it: most of what a screen shows at the level's own size."""
+    left, top = (max(at // TILE_PX - 1, 0) * TILE_PX for at in (x, y))
+    right, bottom = ((at // TILE_PX + 2) * TILE_PX for at in (x, y))
+    return left, top, min(right, picture.shape[1]), min(bottom, picture.shape[0])
+
+
+def _cut(picture: Picture, rect: Rect) -> Picture:
+    left, top, right, bottom = rect
+    return picture[top:bottom, left:right]
 
 
 def _square_around(x: int, y: int, width: int, height: int) -> Rect:
