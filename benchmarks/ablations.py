@@ -5,7 +5,8 @@
 
 Every run starts from chance and makes the same steps on the same crops. Choices are made here, so it is
 measured on board groups held back from DeepPCB's 1000 training pairs; the official test split only by --test.
-A stopped run goes on where it was, and what is done is not done again.
+A stopped run goes on where it was, and what is done is not done again. One experiment is
+read in one place, so this stays one file; its table is benchmarks/ablation_table.py.
 """
 
 from __future__ import annotations

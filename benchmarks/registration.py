@@ -8,7 +8,8 @@ are distances between mapped and true places, pixels of the reference, where it 
 the edges that the template shows, across the edge: elsewhere, and along it, a place and its neighbours look
 the same, no picture tells which is which, and the pixels compare equal. Nothing but the template decides what
 counts; the errors anywhere, in any direction, are printed beside.
-The other tables take the pairs as they are. Times are CPU time of one thread, median.
+The other tables take the pairs as they are. Times are CPU time of one thread, median. Warps, truth and tables
+are one experiment and stay in one file.
 """
 
 from __future__ import annotations

@@ -5,7 +5,6 @@ The document is one JSON file, made by `inspect-vit calibrate`. docs/calibration
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,9 +12,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from inspect_vit.config import Frozen, validate
+from inspect_vit.config import Frozen
+from inspect_vit.documents import load_document, save_document
 from inspect_vit.errors import ConfigError
-from inspect_vit.files import write_atomically
 
 Mode = Literal["with_reference", "without_reference"]
 FoundBy = Literal["own class", "any class"]
@@ -142,23 +141,12 @@ def parse_target(text: str) -> Target:
 
 def save_calibration(path: Path, calibration: Calibration) -> None:
     """Write the document, whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, (calibration.model_dump_json(indent=2) + "\n").encode())
+    save_document(path, calibration)
 
 
 def load_calibration(path: str | Path) -> Calibration:
-    """Read what `save_calibration` wrote.
-
-    Raises:
-        ConfigError: not there, or not such a document.
-    """
-    try:
-        tree = json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"cannot read the calibration {path}: {error.strerror}") from error
-    except ValueError as error:
-        raise ConfigError(f"{path} is no calibration ({error}); inspect-vit calibrate makes one") from error
-    return validate(tree, Calibration, source=f"calibration {path}")
+    """Read what `save_calibration` wrote. Raises ConfigError: not there, or not such a document."""
+    return load_document(path, Calibration, what="calibration", maker="inspect-vit calibrate")
 
 
 def thresholds_in_force(

@@ -5,16 +5,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
 
 from inspect_vit.calibration import Calibration, FoundBy, Mode, Unit
-from inspect_vit.config import Frozen, validate
-from inspect_vit.errors import ConfigError
-from inspect_vit.files import write_atomically
+from inspect_vit.config import Frozen
+from inspect_vit.documents import load_document, save_document
 from inspect_vit.results import BoxXyxy
 
 Result = Literal["pass", "fail", "insufficient"]
@@ -151,22 +149,9 @@ class Gate(Frozen):
 
 def save_gate(path: Path, gate: Gate) -> None:
     """Write the document, whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, (gate.model_dump_json(indent=2) + "\n").encode())
+    save_document(path, gate)
 
 
 def load_gate(path: str | Path) -> Gate:
-    """Read what `save_gate` wrote.
-
-    Raises:
-        ConfigError: not there, or not such a document.
-    """
-    try:
-        tree = json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"cannot read the gate's answer {path}: {error.strerror}") from error
-    except ValueError as error:
-        raise ConfigError(
-            f"{path} is no answer of the promotion gate ({error}); inspect-vit evaluate --against makes one"
-        ) from error
-    return validate(tree, Gate, source=f"gate {path}")
+    """Read what `save_gate` wrote. Raises ConfigError: not there, or not such a document."""
+    return load_document(path, Gate, what="gate's answer", maker="inspect-vit evaluate --against")

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from inspect_vit.errors import ConfigError
+from inspect_vit.files import write_atomically
 from inspect_vit.image_io import read_image
+from inspect_vit.overlay import encode_png
 from inspect_vit.results import Sample
+from training.formats.deeppcb import CLASS_NAMES
 
 
 def heal(
@@ -35,7 +36,7 @@ def heal(
 
 
 def write_healed_deeppcb(samples: Sequence[Sample], out: Path, *, classes: Collection[str]) -> None:
-    """Write pairs in DeepPCB's layout, as its training split, healed of those classes. References are linked.
+    """Write pairs in DeepPCB's layout, as its training split, healed of those classes.
 
     Raises:
         ConfigError: a sample without a reference, or whose size differs from its board's.
@@ -52,16 +53,10 @@ def write_healed_deeppcb(samples: Sequence[Sample], out: Path, *, classes: Colle
         if board.shape != reference.shape:
             raise ConfigError(f"{sample.reference} is {reference.shape}, the board {board.shape}")
         healed = heal(board, reference, sample, classes)
-        target = folder / f"{stem}_test.png"
-        if not target.exists():
-            part = target.with_suffix(".part.png")
-            cv2.imwrite(str(part), healed[..., 0])
-            os.replace(part, target)
-        link = folder / f"{stem}_temp.png"
-        if not link.exists():
-            cv2.imwrite(str(link), reference[..., 0])
+        for kind, picture in (("test", healed), ("temp", reference)):
+            write_atomically(folder / f"{stem}_{kind}.png", encode_png(picture[..., 0]))
         kept = [
-            f"{' '.join(str(int(edge)) for edge in box)} {NUMBERS[label]}"
+            f"{' '.join(str(int(edge)) for edge in box)} {CLASS_NAMES.index(label) + 1}"
             for box, label in zip(sample.boxes, sample.labels, strict=True)
             if label not in classes
         ]
@@ -69,9 +64,6 @@ def write_healed_deeppcb(samples: Sequence[Sample], out: Path, *, classes: Colle
         labels.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
         lines.append(f"{(folder / stem).relative_to(data)}.png {labels.relative_to(data)}\n")
     (data / "trainval.txt").write_text("".join(lines), encoding="utf-8")
-
-
-NUMBERS = {"open": 1, "short": 2, "mousebite": 3, "spur": 4, "copper": 5, "pin-hole": 6}
 
 
 def _view(box: NDArray[np.float32]) -> tuple[slice, slice]:
