@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from pydantic import ValidationError
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
@@ -43,13 +44,21 @@ def check_state(path: Path, config: TrainConfig) -> int:
             metadata = file.metadata()
     except (OSError, SafetensorError) as error:
         raise CheckpointError(f"cannot resume from {path}: {error}; start over with --fresh") from error
-    differing = _differing(json.loads(metadata["config"]), config.model_dump(mode="json"))
+    differing = _differing(_completed(json.loads(metadata["config"])), config.model_dump(mode="json"))
     if differing:
         raise ConfigError(
             f"{path} was left by a run with another configuration ({', '.join(differing)}); "
             "use another --out, or --fresh"
         )
     return int(metadata["step"])
+
+
+def _completed(config: dict[str, Any]) -> dict[str, Any]:
+    """A stored configuration with today's defaults for settings that came later."""
+    try:
+        return TrainConfig.model_validate(config).model_dump(mode="json")
+    except ValidationError:
+        return config  # a setting that is gone; it is named among those that differ
 
 
 def _differing(old: Any, new: Any, path: str = "") -> list[str]:
