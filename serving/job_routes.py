@@ -29,7 +29,8 @@ DEFAULT_JOBS = 50
 MAX_BODY_BYTES = 200_000
 STATES = ["waiting", "running", "done", "failed", "cancelled"]
 _RETRAIN_EXAMPLE = (
-    'send {"add": ["scratch"]}, with "base", "rename", "retire", "data", "replay", "note" as needed'
+    'send {"add": ["scratch"]}, with "base", "rename", "retire", "data", "replay", "settings", "note" as '
+    "needed"
 )
 _PROMOTE_EXAMPLE = 'send {"recipe": null, "reason": "ten scratches found, nothing lost"}'
 

@@ -13,10 +13,18 @@ from serving.schemas import Wire
 JobKind = Literal["retrain", "promote"]
 JobState = Literal["waiting", "running", "done", "failed", "cancelled"]
 GateResult = Literal["pass", "fail", "insufficient"]
-MAX_CLASSES, MAX_NOTE_CHARS, MAX_REASON_CHARS = 20, 2000, 2000
+MAX_CLASSES, MAX_SETTINGS, MAX_NOTE_CHARS, MAX_REASON_CHARS = 20, 40, 2000, 2000
 ENDED: tuple[JobState, ...] = ("done", "failed", "cancelled")
 
 Version = Annotated[str, Field(min_length=1, max_length=64)]
+SettingName = Annotated[str, Field(max_length=60, pattern=r"^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)?$")]
+SettingValue = (
+    bool
+    | Annotated[int, Field(ge=-(10**9), le=10**9)]
+    | Annotated[FiniteFloat, Field(ge=-1e9, le=1e9)]
+    | Annotated[str, Field(max_length=20, pattern=r"^[a-z][a-z-]*$")]
+)
+"""A word is the name of a choice; no setting of a job is a path."""
 
 
 class RetrainRequest(Frozen):
@@ -39,6 +47,9 @@ class RetrainRequest(Frozen):
         "verified",
         description="what keeps the old classes: the verified boards, or boards that are drawn, where there "
         "are few",
+    )
+    settings: Annotated[dict[SettingName, SettingValue], Field(max_length=MAX_SETTINGS)] = Field(
+        {}, description="settings of add-class that are not to be as usual, as steps or optim.lr"
     )
     note: str = Field("", max_length=MAX_NOTE_CHARS)
 

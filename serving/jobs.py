@@ -206,4 +206,4 @@ def _told(request: RetrainRequest | Promotion) -> dict[str, Any]:
     """What of a request the trail keeps."""
     if isinstance(request, Promotion):
         return request.model_dump(mode="json")
-    return request.model_dump(mode="json", include={"base", "add", "rename", "retire", "data"})
+    return request.model_dump(mode="json", include={"base", "add", "rename", "retire", "data", "settings"})

@@ -20,6 +20,8 @@ from serving.registry import add_version, find_model, production, version_file
 
 LEAST_REPLAYED = 2
 """Old boards: one is learnt from and one held back."""
+THREADS = "threads"
+"""The one setting of add-class that is the service's to make."""
 
 
 def resolve(engine: Engine, config: ServingConfig, asked: RetrainRequest) -> RetrainRequest:
@@ -47,6 +49,7 @@ def resolve(engine: Engine, config: ServingConfig, asked: RetrainRequest) -> Ret
     if set(asked.retire) >= {*known} and not asked.add:
         raise FieldError("retire: no class would be left")
     _check_names(known, asked)
+    _check_settings(asked)
     _check_examples(engine, config, asked)
     return asked.model_copy(update={"base": version})
 
@@ -70,6 +73,17 @@ def _check_names(known: Sequence[str], asked: RetrainRequest) -> None:
     for name in (*asked.add, *asked.rename, *asked.rename.values()):
         if "=" in name:
             raise FieldError(f"{'add' if name in asked.add else 'rename'}: {name!r}, wanted a name without =")
+
+
+def _check_settings(asked: RetrainRequest) -> None:
+    """What only training knows of a setting, its name and its bounds, add-class checks as the job begins."""
+    if asked.settings and not asked.add:
+        raise FieldError("settings: nothing is learnt without a class in add; leave them out, or add one")
+    if THREADS in asked.settings:
+        raise FieldError(
+            f"settings.{THREADS}: {asked.settings[THREADS]}, wanted none: the service shares out the cores",
+            hint="INSPECT_VIT_JOB_THREADS says how many a job has",
+        )
 
 
 def _check_examples(engine: Engine, config: ServingConfig, asked: RetrainRequest) -> None:
@@ -103,7 +117,9 @@ def retrain(context: JobContext) -> Steps:
         arguments += ["--rename", f"{old}={new}"]
     for name in asked.retire:
         arguments += ["--retire", name]
-    arguments += ["--set", f"threads={context.threads}", "--out", str(run), "--", *asked.add]
+    for key, value in asked.settings.items():
+        arguments += ["--set", f"{key}={value if isinstance(value, str) else json.dumps(value)}"]
+    arguments += ["--set", f"{THREADS}={context.threads}", "--out", str(run), "--", *asked.add]
     yield Command("learn", tuple(arguments))
     made = [path for path in run.glob("*.safetensors") if path.name[0] != "." and path.stem != "state"]
     if len(made) != 1:

@@ -4,15 +4,13 @@ servers on one store, a version that is not loaded yet, a damaged one, and a can
 from __future__ import annotations
 
 import shutil
-import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
-from dataclasses import dataclass, field
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
 from typing import Any
 
-import httpx
 import pytest
 from sqlalchemy.orm import Session
 
@@ -28,35 +26,11 @@ from serving.run import prepare
 from serving.shadows import side_of
 from serving.store import Store
 from tests.serving.conftest import Server, draw_board, encode
+from tests.serving.load import WAIT_S, Line
 from tests.serving.model_versions import ENGINEER, Versions, gate
 
-WAIT_S = 120.0
 NUM_LINES = 2
 """Clients of each server that post one board after the other."""
-
-
-@dataclass
-class Line:
-    """What clients posted to one server and got: start and end of each request, its status and version."""
-
-    server: Server
-    answers: list[tuple[float, float, int, str]] = field(default_factory=list)
-
-    def post_until(self, stop: threading.Event, board: bytes) -> None:
-        with httpx.Client(base_url=self.server.client.base_url, timeout=120.0) as client:
-            while not stop.is_set():
-                start = time.monotonic()
-                answer = client.post("/v1/inspect", files={"image": board})
-                version = answer.json().get("model", {}).get("version", "")
-                self.answers.append((start, time.monotonic(), answer.status_code, version))
-
-    def wait_for(self, version: str, since: float) -> None:
-        deadline = time.monotonic() + WAIT_S
-        while time.monotonic() < deadline:
-            if any(start > since and found == version for start, _, _, found in list(self.answers)):
-                return
-            time.sleep(0.05)
-        raise AssertionError(f"no answer of {version} in {WAIT_S:g} s")
 
 
 @dataclass
@@ -98,16 +72,10 @@ def is_default(server: Server, version: str) -> bool:
 def test_swaps_under_load_fail_no_board_and_each_names_its_version(pair: Pair, board_png: bytes) -> None:
     a, b, _ = pair.names
     lines = [Line(pair.first), Line(pair.second)]
-    stop = threading.Event()
-    threads = [
-        threading.Thread(target=line.post_until, args=(stop, board_png))
-        for line in lines
-        for _ in range(NUM_LINES)
-    ]
-    for thread in threads:
-        thread.start()
     deeds: list[tuple[float, float, str, str]] = []
-    try:
+    with ExitStack() as posting:
+        for line in lines:
+            posting.enter_context(line.posting(board_png, clients=NUM_LINES))
         for old, new in ((a, b), (b, a), (a, b), (b, a)):
             for line in lines:
                 line.wait_for(old, since=time.monotonic() - 1.0)
@@ -122,10 +90,6 @@ def test_swaps_under_load_fail_no_board_and_each_names_its_version(pair: Pair, b
             for line in lines:
                 line.wait_for(new, since=begun)
             deeds.append((begun, ended, old, new))
-    finally:
-        stop.set()
-        for thread in threads:
-            thread.join()
     assert {status for line in lines for _, _, status, _ in line.answers} == {200}
     for line in lines:
         for number, (begun, ended, old, new) in enumerate(deeds):

@@ -72,6 +72,10 @@ def test_drawn_boards_are_examples_and_a_data_set(guarded: Any, drawn: list[str]
         ({"add": ["scratch"], "data": {"since": "yesterday"}}, "data.since"),
         ({"add": [" "]}, "add.0"),
         ({"add": ["scratch"], "steps": 3}, "steps"),
+        ({"add": ["scratch"], "settings": {"threads": 64}}, "settings.threads: 64, wanted none"),
+        ({"add": ["scratch"], "settings": {"data.root": "/etc"}}, "settings.data.root"),
+        ({"add": ["scratch"], "settings": {"steps=3 --out": 1}}, "settings.steps=3 --out"),
+        ({"retire": ["open"], "settings": {"steps": 3}}, "settings: nothing is learnt"),
         ({}, "add: nothing"),
     ],
 )

@@ -167,6 +167,24 @@ def test_what_reviewers_typed_can_be_taught_from_its_examples(station: Station, 
     expect(start).to_be_disabled()
 
 
+def test_a_retraining_is_started_from_the_page_and_can_be_cancelled(station: Station, server: Any) -> None:
+    for number in range(2):
+        review_with_missed(server, f"started {number}", "dent")
+    page = station("models?tab=new")
+    page.get_by_role("checkbox", name="Add class dent").check()
+    page.get_by_role("button", name="Start retraining").click()
+    cancel = page.get_by_role("button", name="Cancel the job")
+    expect(cancel).to_be_enabled()
+    (job,) = (
+        one for one in server.client.get("/v1/jobs").json()["jobs"] if one["request"].get("add") == ["dent"]
+    )
+    assert f"job={job['id']}" in page.url
+    cancel.click()
+    expect(page.get_by_role("button", name="Go on where it stopped")).to_be_visible(timeout=60_000)
+    expect(page.locator(".job-page .job-state")).to_have_text("cancelled")
+    assert server.client.get(f"/v1/jobs/{job['id']}").json()["state"] == "cancelled"
+
+
 def test_an_operator_looks_and_changes_nothing(
     open_page: OpenPage, guarded: Any, tiny_checkpoint: Path, tmp_path: Path
 ) -> None:
