@@ -5,8 +5,9 @@
 
 Bases are trained on boards from which a class was healed. An example is one labelled defect on a board from
 which other new defects were healed; old defects on it stay and have no label. Each cell is one JSON under
-OUT/cells: what is there is not done again. Compared with: the same steps on the examples alone (no replay, no
-distillation), and a base that was trained on all classes with all labels. Bases and measuring are in
+OUT/cells: what is there is not done again, and two processes may share OUT if their classes differ. Compared
+with: the same steps on the examples alone (no replay, no distillation), and a base that was trained on all
+classes with all labels. Thresholds are chosen as `add-class` does. Bases and measuring are in
 new_class_bases.py and new_class_measure.py; what is left is one experiment, read in one place.
 """
 
@@ -32,9 +33,10 @@ from new_class_measure import (
     calls_on_features,
     calls_on_pictures,
     figures,
+    truths_of,
 )
 
-from inspect_vit.checkpoint import load_checkpoint, round_to_fp16
+from inspect_vit.checkpoint import ReferenceMode, load_checkpoint, round_to_fp16
 from inspect_vit.config import changed
 from inspect_vit.files import write_atomically
 from inspect_vit.image_io import read_image
@@ -47,7 +49,7 @@ from training.healing import heal
 from training.incremental_config import IncrementalConfig
 from training.incremental_loop import learn
 from training.lesson import Material, prepare, start_learner
-from training.new_thresholds import Measured, new_threshold
+from training.new_thresholds import Measured, kept_thresholds, new_threshold
 from training.pasted_boards import read_pasted, write_pasted
 from training.pasting import cut_examples
 from training.pools import CACHED_PARTS, Pool, make_pool
@@ -57,7 +59,9 @@ HELD_GROUP = "77000"
 CALIBRATED = 40
 THREE = "3+3"
 REPLAY_SEED = 9
-MINUTES = {"base": 20.0, "features": 2.0, "cell": 4.0, "encoder cell": 15.0}
+NOTHING = Truths(np.zeros((0, 4), np.float32), np.zeros(0, np.int64))
+Thresholds = dict[ReferenceMode, dict[str, float]]
+MINUTES = {"base": 10.0, "features": 3.0, "cell": 4.0, "encoder cell": 10.0}
 """Estimates for two idle cores, for the budget that is printed first."""
 
 
@@ -112,6 +116,7 @@ class Bench:
     ) -> None:
         self.base, self.root, self.out, self.config = base, root, out, config
         self.old, self.metadata = load_checkpoint(checkpoint(base, out))
+        self.kept: dict[tuple[str, int], Measured] = {}
         every = read_deeppcb(root, "trainval")
         self.taught = [sample for sample in every if sample.group != HELD_GROUP]
         held = [sample for sample in every if sample.group == HELD_GROUP]
@@ -119,16 +124,22 @@ class Bench:
         places = np.linspace(0, len(measured) - 1, min(limit, len(measured))).round().astype(int)
         self.samples = [measured[i] for i in places.tolist()]
         name = f"{split}{len(self.samples)}"
+        name = f"{split}{len(self.samples)}"
         self.sets = {
-            "boards": Pictures(f"{name}-boards", self.samples, clean=False),
-            "clean": Pictures(f"{name}-clean", self.samples, clean=True),
-            "held": Pictures("held-clean", held[:CALIBRATED], clean=True),
+            "boards": Pictures(f"{name}-boards", self.samples, "pairs"),
+            "clean": Pictures(f"{name}-clean", self.samples, "clean"),
         }
         if base != JOINT:
             own = read_deeppcb(data_folder(base, root, out), "trainval")
-            self.own = [sample for sample in own if sample.group != HELD_GROUP]
-            healed = [sample for sample in own if sample.group == HELD_GROUP]
-            self.sets["old"] = Pictures("held-old", healed[:CALIBRATED], clean=False)
+            healed = [sample for sample in own if sample.group == HELD_GROUP][:CALIBRATED]
+            own = [sample for sample in own if sample.group != HELD_GROUP]
+            order = np.random.default_rng(0).permutation(len(own)).tolist()
+            self.own = [own[i] for i in order[: -config.measured_boards]]
+            self.held = [*healed, *(own[i] for i in order[-config.measured_boards :])]
+            self.sets |= {
+                f"held {shown}": Pictures(f"held-{shown}", self.held, shown)
+                for shown in ("pairs", "boards", "clean")
+            }
 
     def calls(self, model: HierarchicalViT, name: str, part: str) -> Any:
         """Calls on one set of pictures; by its cached features where the encoder is the old one."""
@@ -138,7 +149,7 @@ class Bench:
         return calls_on_features(model, features)
 
     def measure(
-        self, model: HierarchicalViT, names: Sequence[str], thresholds: dict[str, dict[str, float]], part: str
+        self, model: HierarchicalViT, names: Sequence[str], thresholds: Thresholds, part: str
     ) -> dict[str, Any]:
         boards, clean = (self.calls(model, name, part) for name in ("boards", "clean"))
         return figures(boards, clean, self.samples, CLASS_NAMES, names, thresholds)
@@ -148,20 +159,20 @@ class Bench:
         path = self.out / "cells" / f"base-{self.base}-{self.sets['boards'].name}.json"
         if path.exists():
             return json.loads(path.read_text())  # type: ignore[no-any-return]
-        thresholds = {mode: dict(scores) for mode, scores in self.metadata.thresholds.items()}
-        found = self.measure(self.old, self.old.config.class_names, thresholds, "branch")
+        found = self.measure(self.old, self.old.config.class_names, self.metadata.thresholds, "whole")
         write_atomically(path, json.dumps(found).encode())
         return found
 
-    def replay(self, part: str) -> Pool:
-        """Crops of the old boards, the same for every cell."""
+    def replay(self, part: str) -> tuple[Pool, float]:
+        """Crops of the old boards, the same for every cell, and the CPU minutes that they took."""
         key = "cached" if part in CACHED_PARTS else "pictures"
         path = self.out / "features" / self.base / f"replay-{key}-{self.config.replay_crops}.pt"
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists():
-            return Pool(torch.load(path, weights_only=True), True)
-        rng = np.random.default_rng(0)
-        chosen = [self.own[i] for i in rng.permutation(len(self.own))[: self.config.replay_limit].tolist()]
+            kept = torch.load(path, weights_only=True)
+            return Pool(kept["crops"], True), kept["cpu_minutes"]
+        cpu = time.process_time()
+        chosen = self.own[: self.config.replay_limit]
         names = {name: name for name in self.old.config.class_names} | dict.fromkeys(
             missing_classes(self.base)
         )
@@ -177,12 +188,12 @@ class Bench:
             seed=REPLAY_SEED,
             tick=lambda done: None,
         )
-        torch.save(pool.tensors, path)
-        return pool
+        minutes = (time.process_time() - cpu) / 60
+        torch.save({"crops": pool.tensors, "cpu_minutes": minutes}, path)
+        return pool, minutes
 
     def run(self, cell: Cell) -> dict[str, Any]:
         """Learn one cell and measure it."""
-        start, cpu = time.monotonic(), time.process_time()
         classes = missing_classes(self.base)
         names = new_names(self.old.config.class_names, add=classes)
         config = self.config.model_copy(
@@ -190,14 +201,13 @@ class Bench:
         )
         work = self.out / "work" / f"{cell.task}-k{cell.k}-draw{cell.draw}"
         examples = examples_of(self.taught, classes, cell.k, cell.draw, work / "examples")
+        replay, replay_minutes = self.replay(cell.part) if config.protect else (None, 0.0)
+        cpu = time.process_time()
         pasted: list[Sample] = []
         if config.protect:
-            replay = self.replay(cell.part)
-            start, cpu = time.monotonic(), time.process_time()
-            cut = cut_examples(examples, classes)
             for _ in write_pasted(
                 work / "pasted",
-                cut,
+                cut_examples(examples, classes),
                 self.own,
                 tuple(names),
                 count=config.pasted_boards,
@@ -214,13 +224,12 @@ class Bench:
             names,
             config,
             tick=lambda done, total: None,
-            replay=replay if config.protect else None,
+            replay=replay,
         )
         learner, columns = start_learner(self.old, names, shares, config)
         learn(learner, self.old, shares, columns, config, after_step=lambda step, terms: None)
         round_to_fp16(learner.model)
-        minutes = (time.monotonic() - start) / 60
-        cpu_minutes = (time.process_time() - cpu) / 60
+        cpu_minutes = replay_minutes + (time.process_time() - cpu) / 60
         thresholds = self.thresholds(learner.model, names, cell.part)
         after = self.measure(learner.model, tuple(names), thresholds, cell.part)
         return {
@@ -230,34 +239,47 @@ class Bench:
             "before": self.before(),
             "after": after,
             "thresholds": thresholds,
-            "minutes": minutes,
             "cpu_minutes": cpu_minutes,
             "pasted": sum(label in classes for sample in pasted for label in sample.labels),
         }
 
-    def thresholds(
-        self, model: HierarchicalViT, names: dict[str, str | None], part: str
-    ) -> dict[str, dict[str, float]]:
-        """Old ones stay; new ones as `add-class` chooses them where no example is held back."""
-        chosen: dict[str, dict[str, float]] = {}
+    def thresholds(self, model: HierarchicalViT, names: dict[str, str | None], part: str) -> Thresholds:
+        """As `add-class` chooses them where no example is held back."""
+        chosen: Thresholds = {}
+        old_names = self.old.config.class_names
         for mode, scores in self.metadata.thresholds.items():
-            calls = self.calls(model, "held" if mode == "without_reference" else "old", part)
-            nothing = [Truths(np.zeros((0, 4), np.float32), np.zeros(0, np.int64)) for _ in calls]
-            measured = Measured(calls, nothing, [True] * len(calls))
+            before = self.measured(self.old, old_names, mode, "whole")
+            after = self.measured(model, tuple(names), mode, part)
             usual = statistics.median(scores.values())
-            chosen[mode] = {
-                name: new_threshold(measured, label, usual=usual) if origin is None else scores[origin]
+            chosen[mode] = kept_thresholds(before, after, scores, names, old_names) | {
+                name: new_threshold(after, label, usual=usual)
                 for label, (name, origin) in enumerate(names.items())
+                if origin is None
             }
         return chosen
+
+    def measured(
+        self, model: HierarchicalViT, names: Sequence[str], mode: ReferenceMode, part: str
+    ) -> Measured:
+        """A model's calls on the old boards held back."""
+        key = (mode, id(model))
+        if key not in self.kept:
+            sets = ("held pairs",) if mode == "with_reference" else ("held boards", "held clean")
+            calls = [call for name in sets for call in self.calls(model, name, part)]
+            truths = truths_of(self.held, names)
+            if mode == "without_reference":
+                truths += [NOTHING] * len(self.held)
+            self.kept = {k: v for k, v in self.kept.items() if k[1] == id(self.old)}
+            self.kept[key] = Measured(calls, truths, [True] * len(calls))
+        return self.kept[key]
 
 
 def summary(cells: Sequence[dict[str, Any]], joint: dict[str, Any]) -> list[str]:
     """One line per class, k, method and part: mean and spread over the draws."""
     lines = [
-        "| class | k | how | trained | draws | new AP | of joint | old classes, largest drop "
-        "| clean boards flagged | boards called outside | CPU minutes |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
+        "| class | k | how | trained | draws | new AP | of joint | old AP | largest drop "
+        "| old recall | clean boards flagged | boards called outside | CPU minutes |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for cell in cells:
@@ -273,11 +295,21 @@ def summary(cells: Sequence[dict[str, Any]], joint: dict[str, Any]) -> list[str]
         spread = f" +- {statistics.stdev(new):.3f}" if len(new) > 1 else ""
         lines.append(
             f"| {task} | {k} | {method} | {part} | {len(some)} | {statistics.mean(new):.3f}{spread} "
-            f"| {statistics.mean(new) / upper:.2f} | {100 * drop:+.2f} ({worst}) "
-            f"| {_change(some, 'clean_flagged')} | {_change(some, 'boards_called_outside')} "
+            f"| {statistics.mean(new) / upper:.2f} | {_old(some, 'ap')} | {100 * drop:+.2f} ({worst}) "
+            f"| {_old(some, 'recall')} | {_change(some, 'clean_flagged')} "
+            f"| {_change(some, 'boards_called_outside')} "
             f"| {statistics.mean(c['cpu_minutes'] for c in some):.1f} |"
         )
     return lines
+
+
+def _old(cells: Sequence[dict[str, Any]], key: str) -> str:
+    """The mean over old classes, before and after."""
+    before, after = (
+        statistics.mean(c[when][key][name] for c in cells for name in c["before"]["ap"])
+        for when in ("before", "after")
+    )
+    return f"{before:.3f} -> {after:.3f}"
 
 
 def _change(cells: Sequence[dict[str, Any]], key: str) -> str:
@@ -288,11 +320,11 @@ def _change(cells: Sequence[dict[str, Any]], key: str) -> str:
 def plan_cells(options: argparse.Namespace) -> list[Cell]:
     """Whole draws first, so that a run that is stopped has something of everything."""
     cells = [
-        Cell(task, k, draw, method, "branch" if method == "protected" else "refine")
+        Cell(task, k, draw, method, options.part)
         for draw in range(options.draws)
-        for k in options.k
+        for k in sorted(options.k, reverse=True)
+        for method in options.methods
         for task in options.classes
-        for method in ("protected", "unprotected")
         if method == "protected" or draw == 0
     ]
     return cells + [
@@ -315,7 +347,18 @@ def main() -> None:
     parser.add_argument("--k", nargs="+", type=int, default=[1, 5, 10, 30], help="examples per class")
     parser.add_argument("--draws", type=int, default=5, help="draws of examples per cell")
     parser.add_argument(
-        "--parts", nargs="*", default=["fusion", "whole"], help="encoder parts trained besides"
+        "--methods",
+        nargs="+",
+        default=["protected", "unprotected"],
+        choices=["protected", "unprotected"],
+        help="unprotected: no replay and no distillation; draw 0 only",
+    )
+    parser.add_argument("--part", default=IncrementalConfig().part, help="what is trained")
+    parser.add_argument(
+        "--parts",
+        nargs="*",
+        default=["branch", "last-level"],
+        help="what is trained in two classes besides, from 10 examples on",
     )
     parser.add_argument("--split", choices=["test", "dev"], default="test", help="dev: training group 77000")
     parser.add_argument("--limit-test", type=int, default=500, help="pictures measured on, evenly spaced")
@@ -364,11 +407,10 @@ def main() -> None:
                 name: round(found["after"]["ap"][name] - value, 4)
                 for name, value in found["before"]["ap"].items()
             },
-            f"{found['cpu_minutes']:.1f} CPU minutes, {found['minutes']:.1f} minutes",
+            f"{found['cpu_minutes']:.1f} CPU minutes",
             flush=True,
         )
-    found = [json.loads(paths[cell].read_text()) for cell in cells]
-    lines = summary(found, joint)
+    lines = summary([json.loads(paths[cell].read_text()) for cell in cells], joint)
     (options.out / f"summary-{tag}.md").write_text("\n".join(lines) + "\n")
     print("\n".join(lines))
 

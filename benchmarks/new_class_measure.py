@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from inspect_vit.checkpoint import ReferenceMode
 from inspect_vit.findings import find
 from inspect_vit.image_io import read_image
 from inspect_vit.matching import Detections, Truths, match_images
@@ -23,29 +24,32 @@ from training.distill import as_output
 from training.loop import LOWEST_SCORE
 from training.metrics import ap_per_class, deployed_detections
 from training.pools import fused_tokens
+from training.state import bf16_is_native
+
+Shown = Literal["pairs", "boards", "clean"]
+"""A board and its golden reference; the board alone; the reference alone, on which every call is false."""
 
 
 @dataclass(frozen=True)
 class Pictures:
-    """Pictures of one size to measure on; a board's own, with its reference, or a reference without one."""
+    """Pictures of one size to measure on."""
 
     name: str
     samples: Sequence[Sample]
-    clean: bool
-    """Inspect the golden references, without a reference: every call is false."""
+    shown: Shown
 
 
-def inputs(sample: Sample, *, clean: bool) -> tuple[Tensor, Tensor, Tensor]:
+def inputs(sample: Sample, *, shown: Shown) -> tuple[Tensor, Tensor, Tensor]:
     """A picture as `HierarchicalViT.forward` takes it."""
     assert sample.reference is not None
 
     def read(path: Path) -> Tensor:
         return torch.from_numpy(to_channels(read_image(path)[0], 1).transpose(2, 0, 1)[None].copy())
 
-    if clean:
-        board = read(sample.reference)
-        return board, torch.zeros_like(board), torch.zeros(1)
-    return read(sample.image), read(sample.reference), torch.ones(1)
+    board = read(sample.reference if shown == "clean" else sample.image)
+    if shown == "pairs":
+        return board, read(sample.reference), torch.ones(1)
+    return board, torch.zeros_like(board), torch.zeros(1)
 
 
 def cache_features(folder: Path, model: HierarchicalViT, pictures: Pictures) -> NDArray[np.float16]:
@@ -57,7 +61,7 @@ def cache_features(folder: Path, model: HierarchicalViT, pictures: Pictures) -> 
         return np.load(path, mmap_mode="r")  # type: ignore[no-any-return]
     array: Any = np.load(path, mmap_mode="r+") if done else None
     for i in range(done, len(pictures.samples)):
-        tokens = fused_tokens(model, *inputs(pictures.samples[i], clean=pictures.clean)).half().numpy()[0]
+        tokens = fused_tokens(model, *inputs(pictures.samples[i], shown=pictures.shown)).half().numpy()[0]
         if array is None:
             shape = (len(pictures.samples), *tokens.shape)
             array = np.lib.format.open_memmap(path, mode="w+", dtype=np.float16, shape=shape)
@@ -78,8 +82,8 @@ def calls_on_features(model: HierarchicalViT, features: NDArray[np.float16]) -> 
 
 def calls_on_pictures(model: HierarchicalViT, pictures: Pictures) -> list[Detections]:
     """What the whole network says."""
-    with torch.inference_mode():
-        boards = (inputs(sample, clean=pictures.clean) for sample in pictures.samples)
+    with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16, enabled=bf16_is_native()):
+        boards = (inputs(sample, shown=pictures.shown) for sample in pictures.samples)
         first = read_image(pictures.samples[0].image)[0].shape[0]
         return list(_calls((model(*board) for board in boards), first))
 
@@ -114,15 +118,22 @@ def figures(
     samples: Sequence[Sample],
     every_class: Sequence[str],
     names: Sequence[str],
-    thresholds: dict[str, dict[str, float]],
+    thresholds: Mapping[ReferenceMode, Mapping[str, float]],
 ) -> dict[str, Any]:
-    """AP of each class; share of clean boards flagged; share of boards with a call outside every label."""
-    ap = ap_per_class(calls, truths_of(samples, names), len(names), matching="same-class")
+    """AP and recall of each class; share of clean boards flagged; of boards with a call outside every label.
+
+    Recall and shares are at the thresholds.
+    """
+    truths = truths_of(samples, names)
+    ap = ap_per_class(calls, truths, len(names), matching="same-class")
     clean = deployed_detections(clean_calls, names, thresholds["without_reference"])
     reached = deployed_detections(calls, names, thresholds["with_reference"])
-    matches = match_images(reached, truths_of(samples, every_class))
+    outside = match_images(reached, truths_of(samples, every_class))
+    hit = match_images(reached, truths, matching="same-class")
+    recall = [float(hit.recalled()[hit.truth_labels == label].mean()) for label in range(len(names))]
     return {
         "ap": dict(zip(names, [round(value, 5) for value in ap], strict=True)),
+        "recall": dict(zip(names, [round(value, 5) for value in recall], strict=True)),
         "clean_flagged": float(np.mean([len(d) > 0 for d in clean])),
-        "boards_called_outside": len(np.unique(matches.images[matches.outside])) / len(calls),
+        "boards_called_outside": len(np.unique(outside.images[outside.outside])) / len(calls),
     }

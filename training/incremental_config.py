@@ -42,7 +42,7 @@ class IncrementalConfig(Frozen):
     )
     new_crops: int = Field(400, gt=0, description="crops of the example boards that are prepared")
     pasted_crops: int = Field(800, ge=0, description="crops of boards that examples were pasted into")
-    replay_crops: int = Field(1500, gt=0, description="crops of old boards")
+    replay_crops: int = Field(2500, gt=0, description="crops of old boards")
     pasted_boards: int = Field(150, ge=0, description="boards that examples are pasted into")
     pastes: int = Field(4, gt=0, description="most examples pasted into one of those")
     replay_limit: int = Field(400, gt=0, description="old boards that are used, drawn at random")

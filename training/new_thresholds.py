@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from inspect_vit.matching import Detections, Truths, match_images
+from inspect_vit.matching import Detections, Matches, Truths, match_images
 from inspect_vit.thresholds import choose_thresholds, operating_point
 from training.metrics import of_class
 
@@ -51,9 +52,8 @@ def new_threshold(measured: Measured, label: int, *, usual: float) -> float:
         for own, labelled, is_old in zip(calls, truths, measured.is_old, strict=True)
         if is_old and not len(labelled)
     ]
-    allowed = math.floor(FLAGGED_SHARE * len(false))
-    worst = sorted(false, reverse=True)[allowed] if len(false) > allowed else 0.0
-    return float(np.clip(max(wanted, worst * 1.02), LOWEST, HIGHEST))
+    quiet = _above(false, math.floor(FLAGGED_SHARE * len(false)))
+    return float(np.clip(max(wanted, quiet), LOWEST, HIGHEST))
 
 
 def kept_thresholds(
@@ -65,22 +65,51 @@ def kept_thresholds(
 ) -> dict[str, float]:
     """Of the classes that were known: as they were, unless the old boards show that they now do worse.
 
-    Then, with ENOUGH defects, the threshold is chosen anew on them if that helps.
+    A class that now calls more boards outside every label gets a higher threshold, but none at which it
+    finds fewer defects than before: learning moves scores up and down together. Where its F score fell, the
+    threshold is chosen anew on at least ENOUGH defects if that helps.
     """
     chosen = {}
     new_names = tuple(names)
     for label, (name, origin) in enumerate(names.items()):
         if origin is None:
             continue
-        threshold = old_thresholds[origin]
-        was = match_images(*of_class(*before.old(), old_names.index(origin)))
+        threshold, old_label = old_thresholds[origin], old_names.index(origin)
+        was = match_images(*of_class(*before.old(), old_label))
         own = of_class(*after.old(), label)
         now = match_images(*own)
-        if now.num_truths >= ENOUGH:
-            old_f = operating_point(was, threshold).f_score
-            if operating_point(now, threshold).f_score < old_f:
-                again = choose_thresholds(*own, new_names)[name]
-                if operating_point(now, again).f_score > operating_point(now, threshold).f_score:
-                    threshold = again
+        old_f = operating_point(was, threshold).f_score
+        if operating_point(now, threshold).f_score >= old_f:
+            called = int((_false_scores(before, old_label) >= threshold).sum())
+            found = int((was.scores[was.correct] >= threshold).sum())
+            quiet = _above(_false_scores(after, label), called)
+            threshold = max(threshold, min(quiet, _finding(now, found), HIGHEST))
+        elif now.num_truths >= ENOUGH:
+            again = choose_thresholds(*own, new_names)[name]
+            if operating_point(now, again).f_score > operating_point(now, threshold).f_score:
+                threshold = again
         chosen[name] = threshold
     return chosen
+
+
+def _false_scores(measured: Measured, label: int) -> NDArray[np.float64]:
+    """The best score of the class outside every label, for every old board; 0 where there is none."""
+    calls, truths = measured.old()
+    matches = match_images([own.select(own.labels == label) for own in calls], truths)
+    best = np.zeros(len(calls))
+    np.maximum.at(best, matches.images[matches.outside], matches.scores[matches.outside])
+    return best
+
+
+def _above(scores: Sequence[float] | NDArray[np.float64], allowed: int) -> float:
+    """A threshold that at most `allowed` of the scores reach."""
+    ordered = np.sort(scores)[::-1]
+    return float(ordered[allowed]) * 1.02 if len(ordered) > allowed else 0.0
+
+
+def _finding(matches: Matches, count: int) -> float:
+    """The highest threshold that still finds that many defects; 0 where none does."""
+    found = np.sort(matches.scores[matches.correct])[::-1]
+    if not count:
+        return 1.0
+    return float(found[count - 1]) if count <= len(found) else 0.0

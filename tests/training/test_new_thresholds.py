@@ -69,3 +69,30 @@ def test_a_few_defects_move_no_threshold() -> None:
     names, old = {"spur": "spur", "scratch": None}, ("spur",)
     found = kept_thresholds(_old_class([0.9] * 5), _old_class([0.3] * 5), {"spur": 0.5}, names, old)
     assert found == {"spur": 0.5}
+
+
+def _old_boards(scores: list[float], false: list[float], quiet: int) -> Measured:
+    """Boards with a defect of class 0 each, good boards with a false call each, and good ones without."""
+    calls = [_calls((0, score, True)) for score in scores] + [_calls((0, score, False)) for score in false]
+    truths = [_truths(0)] * len(scores) + [_truths()] * (len(false) + quiet)
+    return Measured([*calls, *[_calls()] * quiet], truths, [True] * len(truths))
+
+
+@pytest.mark.parametrize(
+    ("scores", "false", "wanted"),
+    [
+        ([0.8] * 30, [0.55], 0.5),  # one board was flagged before, one is
+        ([0.8] * 30, [0.55, 0.6, 0.7], 0.612),  # all defects found and one board flagged, as before
+        ([0.8] * 30, [0.55, 0.9, 0.9], 0.8),  # the higher one would miss what was found before
+        ([0.95] * 10 + [0.52] * 20, [0.7, 0.6], 0.52),
+        ([0.8] * 30, [], 0.5),  # never lower than it was
+    ],
+)
+def test_old_classes_flag_no_more_boards_than_before_where_they_still_find_as_much(
+    scores: list[float], false: list[float], wanted: float
+) -> None:
+    names, old = {"spur": "spur", "scratch": None}, ("spur",)
+    before = _old_boards([0.6] * 25 + [0.1] * 5, [0.7], quiet=10)
+    after = _old_boards(scores, false, quiet=11 - len(false))
+    found = kept_thresholds(before, after, {"spur": 0.5}, names, old)
+    assert found["spur"] == pytest.approx(wanted, abs=1e-4)
