@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict
 
 import typer
 
 from inspect_vit.console import say
-from inspect_vit.errors import ConfigError
-from inspect_vit.gate_report import EXIT_CODES
+from inspect_vit.errors import ConfigError, InspectionError
+from inspect_vit.files import write_atomically
+from inspect_vit.gate_report import EXIT_CODES, REFUSAL_NAME
 
 EXIT_INTERRUPTED = 130
 
@@ -98,6 +100,20 @@ RetiredOption = Annotated[
 RecipeOption = Annotated[
     str | None, typer.Option(help="With --against: recipe of the boards. Default: none.")
 ]
+RecipeSettingsOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="With --against: the recipe's settings (JSON). What lies in its ignore zones or is smaller than "
+        "its smallest defects does not count. Default: everything counts."
+    ),
+]
+GoldenOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        help="With --recipe-settings: picture of a golden reference of the recipe, on which its zones are "
+        "drawn. May be repeated. Default: the boards' own references, else the boards."
+    ),
+]
 CameraOption = Annotated[
     str | None,
     typer.Option(help="With --against: camera and lighting, as calibrated. Default: none stated."),
@@ -126,6 +142,8 @@ class GateOptions(TypedDict):
     renamed: Sequence[str]
     retired: Sequence[str]
     recipe: str | None
+    recipe_settings: Path | None
+    goldens: Sequence[Path]
     camera: str | None
     cache: Path | None
     limit: int | None
@@ -141,7 +159,8 @@ def judge_promotion(
         reading: how each folder is read, as `training.measured_set.ReadOptions`.
 
     Raises:
-        ConfigError: an option that cannot work; `training.gate.run_gate` has them all.
+        ConfigError: an option that cannot work; `training.gate.run_gate` has them all. The words are left in
+            `out` too, for whoever asks later why it could not judge.
     """
     from inspect_vit.calibration import parse_target
     from training.gate import run_gate
@@ -161,9 +180,11 @@ def judge_promotion(
             margin=options["margin"],
             false_call_margin=options["false_call_margin"],
             confidence=options["confidence"],
-            renamed=_renames(options["renamed"]),
+            renamed=parse_renamed(options["renamed"]),
             retired=options["retired"],
             recipe=options["recipe"],
+            recipe_settings=options["recipe_settings"],
+            goldens=options["goldens"],
             camera=options["camera"],
             cache=options["cache"],
             limit=options["limit"],
@@ -173,13 +194,19 @@ def judge_promotion(
     except KeyboardInterrupt:
         say(f"stopped; the same command goes on with what is kept in {options['cache'] or out}")
         return EXIT_INTERRUPTED
+    except InspectionError as error:
+        with suppress(OSError):
+            out.mkdir(parents=True, exist_ok=True)
+            write_atomically(out / REFUSAL_NAME, f"{error}\n".encode())
+        raise
     page = gated.written[1]
     print(page.read_text(encoding="utf-8"))
     say(f"wrote {gated.written[0]} and {page}")
     return EXIT_CODES[gated.gate.result]
 
 
-def _renames(pairs: Sequence[str]) -> dict[str, str]:
+def parse_renamed(pairs: Sequence[str]) -> dict[str, str]:
+    """OLD=NEW of each --renamed. Raises ConfigError."""
     renames: dict[str, str] = {}
     wanted = "CLASS_OF_THE_BASE=CLASS_OF_THE_CANDIDATE, each once"
     for pair in pairs:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,6 +12,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from inspect_vit.cli_gate import parse_renamed
 from inspect_vit.console import say, stdout
 from inspect_vit.errors import ConfigError
 
@@ -61,8 +61,12 @@ def show(version: VersionArgument, as_json: JsonOption = False) -> None:
         print(report.model_dump_json())
         return
     facts = Table(show_header=False)
-    for name, value in report.model_dump(mode="json", exclude={"history", "gate", "report"}).items():
+    apart = {"history", "gate", "report", "overrides"}
+    for name, value in report.model_dump(mode="json", exclude=apart).items():
         facts.add_row(name, _plain(", ".join(value) if isinstance(value, list) else str(value)))
+    for event in report.overrides:
+        where = f"recipe {event.recipe!r}" if event.recipe else "boards whose recipe pins no version"
+        facts.add_row("by override", _plain(f"{where}: {event.actor or 'somebody'}, {event.reason}"))
     history = Table("when", "who", "what", "recipe", "why")
     for event in report.history:
         deed = f"{event.deed} (override)" if event.override else event.deed
@@ -136,17 +140,24 @@ def promote(
     override: Annotated[
         str | None,
         typer.Option(
-            help="Why it goes into production although the gate does not pass or is not run; "
+            help="Why it goes into production although the gate does not pass, cannot judge or is not run; "
             "kept in the audit trail. Default: the gate decides."
         ),
     ] = None,
     renamed: Annotated[
         list[str] | None,
-        typer.Option(metavar="OLD=NEW", help="A class that the version has renamed. May be repeated."),
+        typer.Option(
+            metavar="OLD=NEW",
+            help="A class that the version has under another name, where its lineage does not say so. "
+            "May be repeated.",
+        ),
     ] = None,
     retired: Annotated[
         list[str] | None,
-        typer.Option(metavar="CLASS", help="A class that the version has given up. May be repeated."),
+        typer.Option(
+            metavar="CLASS",
+            help="A class that the version has given up, where its lineage does not say so. May be repeated.",
+        ),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder for the gate's answer. Default: gate-VERSION.")
@@ -154,38 +165,38 @@ def promote(
 ) -> None:
     """Run the gate, then put a version into production; a running service swaps without a pause.
 
-    Exit 0: it is in production. 1: the gate failed. 3: too few boards to tell."""
+    Exit 0: it is in production. 1: the gate failed. 2: it could not judge, or wrong usage. 3: too few boards
+    to tell."""
     from inspect_vit.gate_report import EXIT_CODES
     from serving.command_line import person
-    from serving.config import from_environment
-    from serving.gate_command import gate_command
+    from serving.gate_asking import ask_gate, to_replace
     from serving.promotion import promote as put_into_production
 
     if override is not None and not override.strip():
         raise ConfigError("--override is empty; say why the version goes into production all the same")
     with _store() as (database, home):
-        gate = None
-        base = _to_replace(database, recipe, version)
+        base, answer = to_replace(database, recipe, version), None
         if acceptance and base is not None:
-            folder = out or Path(f"gate-{version}")
-            command = gate_command(
+            answer = ask_gate(
                 database,
-                from_environment(os.environ),
                 version,
                 recipe=recipe,
                 acceptance=acceptance,
-                out=folder,
-                renamed=renamed or (),
+                out=out or Path(f"gate-{version}"),
+                renamed=parse_renamed(renamed or ()),
                 retired=retired or (),
+                is_override=override is not None,
             )
-            gate = _run_gate(command, folder)
         elif base is not None and override is None:
             raise ConfigError(
                 "nothing to hold the version against: give --acceptance FOLDER, or --override REASON"
             )
+        gate, unjudged = (None, "") if answer is None else (answer.document, answer.unjudged)
         if gate is not None and gate["result"] != "pass" and override is None:
             say(f"the gate said {gate['result']!r}; version {base} stays in production")
             raise typer.Exit(EXIT_CODES[gate["result"]])
+        if unjudged and override is not None:
+            say(f"the gate could not judge: {unjudged}")
         done = put_into_production(
             database,
             home,
@@ -193,6 +204,7 @@ def promote(
             recipe=recipe,
             actor=person(),
             gate=gate,
+            unjudged=unjudged,
             override_reason=override,
             reason=reason,
         )
@@ -233,30 +245,6 @@ def _store() -> Iterator[tuple[Any, Path]]:
         yield store.engine, config.home_dir
 
 
-def _to_replace(database: Any, recipe: str | None, version: str) -> str | None:
-    """The version that would be replaced; None: there is none to compare with, or it is this one."""
-    from serving.errors import ModelMismatchError, NotFoundError
-    from serving.recipes import get_recipe
-    from serving.registry import production
-
-    pins = None if recipe is None else get_recipe(database, recipe).recipe.model_version
-    try:
-        base = production(database, recipe)
-    except (NotFoundError, ModelMismatchError):
-        return None
-    return None if version == (base if recipe is None else pins) else base
-
-
-def _run_gate(command: Sequence[str], out: Path) -> dict[str, Any]:
-    """What the gate finds, in a process of its own that shows its progress."""
-    from inspect_vit.gate_report import EXIT_CODES, JSON_NAME, load_gate
-
-    done = subprocess.run(command, check=False)
-    if done.returncode not in EXIT_CODES.values():
-        raise ConfigError(f"the gate ended with exit code {done.returncode}; what it said is above")
-    return load_gate(out / JSON_NAME).model_dump(mode="json")
-
-
 def _say_done(done: Any) -> None:
     """done: promotion.Promotion."""
     where = "boards whose recipe pins no version" if done.recipe is None else f"recipe {done.recipe!r}"
@@ -266,6 +254,7 @@ def _say_done(done: Any) -> None:
         text = f"{done.version} is in production for {where}"
         text += "" if done.replaced is None else f", in place of {done.replaced}"
         text += "" if done.revision is None else f" (revision {done.revision})"
+        text += ", by override: the gate did not pass" if done.is_override else ""
     stdout().print(text, markup=False, soft_wrap=True)
 
 

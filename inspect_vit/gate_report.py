@@ -17,6 +17,8 @@ from inspect_vit.results import BoxXyxy
 
 Result = Literal["pass", "fail", "insufficient"]
 JSON_NAME, PAGE_NAME, PROGRESS_NAME = "gate.json", "gate.md", "progress.json"
+REFUSAL_NAME = "gate-refusal.txt"
+"""Why the gate could not judge, in words; beside no gate.json."""
 MAX_LISTED = 100
 """Defects of a class, and calls, that are listed; the counts are of all."""
 EXIT_CODES: dict[Result, int] = {"pass": 0, "fail": 1, "insufficient": 3}
@@ -37,6 +39,11 @@ class AcceptanceSet(Frozen):
     pictures: int = Field(ge=0)
     boards: int = Field(ge=0)
     defects: int = Field(ge=0, description="labelled ones that count")
+    left_out: int = Field(
+        0,
+        ge=0,
+        description="labelled ones in ignore zones of the recipe or below its smallest sizes; not counted",
+    )
 
 
 class MissedDefect(Frozen):

@@ -196,6 +196,25 @@ def ignored_cells(ignored: Mask, found: Registration) -> Mask:
     return ~any_cells(brought < 128)
 
 
+def counted_where(
+    recipe: Recipe, shape: tuple[int, int], laid: LaidReference | None
+) -> tuple[Mask | None, dict[str, float]]:
+    """What does not count on a board: cells (h, w) of the posted picture, and by class the smallest size, px.
+
+    Args:
+        shape: (height, width) of the posted picture, which is its own frame without a reference.
+        laid: the reference under it.
+    """
+    if laid is None:
+        ignored = ignored_pixels(recipe, shape)
+        return None if ignored is None else ~any_cells(~ignored), {}
+    found = laid.registration
+    if found is None:
+        return None, {}
+    ignored = ignored_pixels(recipe, found.reference_shape)
+    return None if ignored is None else ignored_cells(ignored, found), min_sizes_px(recipe, found)
+
+
 def min_sizes_px(recipe: Recipe, found: Registration | None) -> dict[str, float]:
     """By class: the smallest defect's longest side, px of the posted picture; empty without minimum sizes."""
     if recipe.px_per_mm is None or found is None:

@@ -50,7 +50,11 @@ async def preview(request: Request) -> Response:
     """GET /v1/datasets/preview."""
     query = read_query(request, {"recipe", "since", "until", "labels"})
     values: dict[str, Any] = {name: query[name] for name in ("recipe", "since", "until") if name in query}
-    values["labels"] = tuple(label for label in query.get("labels", "").split(",") if label)
+    values["labels"] = tuple(
+        check_label("labels", label) for label in query.get("labels", "").split(",") if label
+    )
+    if "recipe" in query:
+        check_label("recipe", query["recipe"])
     try:
         wanted = DatasetFilter.model_validate(values)
     except ValidationError as error:

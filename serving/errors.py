@@ -37,6 +37,10 @@ class NotFoundError(ServingError):
     """No such inspection, or no such picture of it."""
 
 
+class NoRouteError(NotFoundError):
+    """Nothing is at the path that was asked for, which the message repeats."""
+
+
 class VersionGoneError(ServingError):
     """What only a certain model version could compute, and its files are not there any more."""
 

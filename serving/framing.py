@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inspect_vit.alignment import LaidReference, lay_under
-from inspect_vit.coverage import any_cells
-from inspect_vit.recipe import Recipe, best_fit, ignored_cells, ignored_pixels, min_sizes_px, scale_of
+from inspect_vit.recipe import Recipe, best_fit, counted_where, ignored_pixels, scale_of
 from inspect_vit.results import BoxXyxy
 from serving.goldens import Goldens
 from serving.recipes import ReferenceFile, StoredRecipe
@@ -79,14 +78,5 @@ def frame(image: Pixels, posted: Pixels | None, stored: StoredRecipe | None, gol
             image, (goldens.ready(one.name, one.sha256) for one in stored.references), recipe=recipe
         )
         used = files[name]
-    if laid is None:
-        # Without a reference the posted picture is its own frame.
-        ignored = ignored_pixels(recipe, (image.shape[0], image.shape[1]))
-        ignore = None if ignored is None else ~any_cells(~ignored)
-        return Framed(ignore=ignore)
-    found = laid.registration
-    ignore = None
-    if found is not None:
-        ignored = ignored_pixels(recipe, found.reference_shape)
-        ignore = None if ignored is None else ignored_cells(ignored, found)
-    return Framed(laid, used, ignore, min_sizes_px(recipe, found), recipe.px_per_mm)
+    ignore, min_size_px = counted_where(recipe, (image.shape[0], image.shape[1]), laid)
+    return Framed(laid, used, ignore, min_size_px, None if laid is None else recipe.px_per_mm)

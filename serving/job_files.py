@@ -13,13 +13,13 @@ from pydantic import ValidationError
 
 from serving.config import ServingConfig
 from serving.job_schemas import CurvesReport, Progress
+from serving.scrubbing import scrubbed
 
 LOG, RUN, DATASET = "log.txt", "run", "dataset.json"
 SHOWN_LOG_BYTES, MOST_LOG_BYTES = 200_000, 4_000_000
 MAX_POINTS, MAX_CURVE_BYTES = 500, 20_000_000
 KEPT_OF_RUN = ("progress.json", "metrics.jsonl", "curves.png", "table.json", "gate.json", "gate.md")
 MAX_REASON_CHARS, MOST_ERROR_LINES = 1000, 20
-_FOLDERS = re.compile(r"(?<![\w./:$-])/(?:[^\s/'\":,]+/)+")
 _CUT = "(earlier lines were cut)\n"
 
 
@@ -98,16 +98,6 @@ class JobFiles:
 
     def forget(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def scrubbed(text: str, config: ServingConfig) -> str:
-    """A text without the server's folders and without the database's password."""
-    if config.database_url:
-        text = text.replace(config.database_url, "$INSPECT_VIT_DATABASE_URL")
-    if config.acceptance is not None:
-        text = text.replace(str(config.acceptance), "$INSPECT_VIT_ACCEPTANCE")
-    text = text.replace(str(config.home_dir), "$INSPECT_VIT_HOME")
-    return _FOLDERS.sub(".../", text)
 
 
 def _numbers(line: str) -> dict[str, float]:

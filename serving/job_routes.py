@@ -32,7 +32,10 @@ _RETRAIN_EXAMPLE = (
     'send {"add": ["scratch"]}, with "base", "rename", "retire", "data", "replay", "settings", "note" as '
     "needed"
 )
-_PROMOTE_EXAMPLE = 'send {"recipe": null, "reason": "ten scratches found, nothing lost"}'
+_PROMOTE_EXAMPLE = (
+    'send {"recipe": null, "reason": "ten scratches found, nothing lost"}, with "override", "renamed", '
+    '"retired" as needed'
+)
 
 
 async def start_retraining(request: Request) -> Response:
@@ -134,7 +137,7 @@ def _start_retraining(backend: Backend, asked: RetrainRequest, actor: Actor) -> 
 def _start_promotion(backend: Backend, version: str, asked: PromoteRequest, actor: Actor) -> Response:
     recipe = None if asked.recipe is None else check_recipe_name(asked.recipe)
     wanted = Promotion(**{**dict(asked), "recipe": recipe}, version=version)
-    return _added(backend, promoting.resolve(backend.store.engine, wanted), actor)
+    return _added(backend, promoting.resolve(backend.store.engine, backend.config, wanted), actor)
 
 
 def _added(backend: Backend, request: RetrainRequest | Promotion, actor: Actor) -> Response:

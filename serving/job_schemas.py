@@ -64,6 +64,15 @@ class PromoteRequest(Frozen):
     override: bool = Field(
         False, description="promote whatever the gate says; kept with the promotion and in the audit trail"
     )
+    renamed: Annotated[dict[Name, Name], Field(max_length=MAX_CLASSES)] = Field(
+        {},
+        description="new name by the one in production, of a class whose lineage does not tell it",
+    )
+    retired: Annotated[tuple[Name, ...], Field(max_length=MAX_CLASSES)] = Field(
+        (),
+        description="classes of the version in production that this one has given up, where the lineage does "
+        "not tell it",
+    )
 
 
 class Promotion(PromoteRequest):
@@ -88,7 +97,10 @@ class JobResult(Wire):
 
     version: str = Field(description="of the candidate, or of what was to be promoted")
     is_promoted: bool
-    gate_result: GateResult | None
+    is_override: bool = Field(
+        False, description="promoted although the gate did not pass; `reason` of the job says by whom and why"
+    )
+    gate_result: GateResult | None = Field(description="null: not asked, or it could not judge")
     gate: dict[str, Any] | None = Field(description="gate.json; null in lists and of other jobs")
     table: dict[str, Any] | None = Field(description="figures before and after; null in lists and others")
 
@@ -113,7 +125,9 @@ class Job(Wire):
     )
     dataset: str | None = Field(description="fingerprint of its data set, once that is there")
     progress: Progress | None
-    reason: str = Field(description="why it failed, was not promoted, or is still running though cancelled")
+    reason: str = Field(
+        description="why it failed, was not promoted, or by override, or still runs though cancelled"
+    )
     result: JobResult | None
     can_resume: bool = Field(description="it ended before it was done, and goes on where it was")
     links: JobLinks

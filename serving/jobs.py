@@ -13,10 +13,11 @@ from serving.audit import record, utc_now
 from serving.config import ServingConfig
 from serving.errors import BusyError, JobStateError, NotFoundError
 from serving.ids import is_id
-from serving.job_files import JobFiles, scrubbed
+from serving.job_files import JobFiles
 from serving.job_schemas import ENDED, Job, JobKind, JobLinks, JobResult, JobState, Promotion, RetrainRequest
 from serving.job_tables import JobRow
 from serving.roles import SERVICE, Actor, Role
+from serving.scrubbing import scrubbed
 
 MAX_WAITING = 20
 RETRY_S = 60

@@ -186,6 +186,7 @@ class Metrics:
             registry=self.registry,
         )
         self._shown: tuple[str, str, str] | None = None
+        self._refused: set[str] = set()
         self.model = Gauge(
             "inspect_vit_model_info",
             "1: the model in production for boards whose recipe pins no version",
@@ -198,6 +199,12 @@ class Metrics:
         self.model_failures = Counter(
             "inspect_vit_model_failures",
             "Times that a version could not go into production: the one before it stayed",
+            registry=self.registry,
+        )
+        self.model_refused = Gauge(
+            "inspect_vit_model_refused",
+            "1: a version that this process could not load when it was asked for last",
+            ["version"],
             registry=self.registry,
         )
         self.build = Gauge(
@@ -213,6 +220,12 @@ class Metrics:
         self.model.labels(name, version, device).set(1)
         for verdict in Verdict:
             self.inspections.labels(verdict.value, NO_RECIPE, version)
+
+    def show_refused(self, version: str, *, is_refused: bool) -> None:
+        """Whether a version could be loaded; one that always could has no line."""
+        if is_refused or version in self._refused:
+            self._refused.add(version)
+            self.model_refused.labels(version).set(int(is_refused))
 
     def count_inspection(self, report: StoredReport) -> None:
         """Of a report whose recipe, if any, is in the store: a label is never a client's own word."""

@@ -16,7 +16,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from serving.config import ServingConfig
-from serving.errors import BodyTooLargeError, NotFoundError, StalledError
+from serving.errors import BodyTooLargeError, NoRouteError, StalledError
 from serving.metrics import Metrics
 
 NUM_DRAINED_BODIES = 4
@@ -112,7 +112,7 @@ class RefuseLineBreaks:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and "\n" in scope["path"]:
-            error = NotFoundError(f"there is nothing at {scope['path'][:200]!r}", hint=WHAT_THERE_IS)
+            error = NoRouteError(f"there is nothing at {scope['path'][:200]!r}", hint=WHAT_THERE_IS)
             await self.to_response(error)(scope, receive, send)
         else:
             await self.app(scope, receive, send)

@@ -16,20 +16,29 @@ from inspect_vit.gate_report import Gate
 from serving.errors import NotFoundError
 from serving.model_files import check_version
 from serving.model_schemas import Deed, FigureRow, ModelComparison, ModelEvent, ModelReport, Stage
-from serving.model_stages import PROMOTED, ROLLED_BACK, shadows_in_force
+from serving.model_stages import NO_PIN, PRODUCTION, PROMOTED, ROLLED_BACK, shadows_in_force
 from serving.model_tables import ModelStageRow
+from serving.recipes import list_recipes
 from serving.registry import StoredModel, find_model, list_models, production, recipes_using
 
 _DEEDS: dict[str, Deed] = {"shadow": "shadow", "retired": "retired"}
 
 
-def model_reports(database: Database, loaded: Collection[str] = ()) -> list[ModelReport]:
-    """All versions, the one added last first."""
+def model_reports(
+    database: Database, loaded: Collection[str] = (), refused: Mapping[str, str] | None = None
+) -> list[ModelReport]:
+    """All versions, the one added last first.
+
+    Args:
+        loaded: versions in the memory of a process.
+        refused: why it could not load others.
+    """
     using, shadows = recipes_using(database), {version for version, _ in shadows_in_force(database).values()}
     try:
         default = production(database)
     except NotFoundError:
         default = None
+    pins = {stored.name: stored.recipe.model_version for stored in list_recipes(database)}
     with Session(database) as session:
         rows = session.scalars(select(ModelStageRow).order_by(ModelStageRow.id)).all()
     return [
@@ -37,18 +46,22 @@ def model_reports(database: Database, loaded: Collection[str] = ()) -> list[Mode
             model,
             [row for row in rows if model.version in (row.version, row.replaced)],
             recipes=using.get(model.version, []),
+            pinned_by=[name for name, version in pins.items() if version == model.version],
             is_default=model.version == default,
             is_shadow=model.version in shadows,
             is_loaded=model.version in loaded,
+            refused=(refused or {}).get(model.version),
         )
         for model in list_models(database)
     ]
 
 
-def model_report(database: Database, version: str, loaded: Collection[str] = ()) -> ModelReport:
+def model_report(
+    database: Database, version: str, loaded: Collection[str] = (), refused: Mapping[str, str] | None = None
+) -> ModelReport:
     """One version. Raises NotFoundError."""
     find_model(database, version)
-    return next(report for report in model_reports(database, loaded) if report.version == version)
+    return next(report for report in model_reports(database, loaded, refused) if report.version == version)
 
 
 def compare_models(database: Database, home: Path, a: str, b: str) -> ModelComparison:
@@ -69,9 +82,11 @@ def _report(
     rows: list[ModelStageRow],
     *,
     recipes: list[str],
+    pinned_by: list[str],
     is_default: bool,
     is_shadow: bool,
     is_loaded: bool,
+    refused: str | None,
 ) -> ModelReport:
     stage: Stage = "candidate"
     if model.is_retired:
@@ -104,9 +119,24 @@ def _report(
         recipes=tuple(recipes),
         is_default=is_default,
         loaded=is_loaded,
+        refused=refused,
         report=model.report,
         gate=None if gate is None else Gate.model_validate_json(gate),
+        overrides=_overrides(model.version, rows, [*([NO_PIN] if is_default else []), *pinned_by]),
         history=(added, *filter(None, (_event(model.version, row) for row in rows))),
+    )
+
+
+def _overrides(version: str, rows: list[ModelStageRow], places: list[str]) -> tuple[ModelEvent, ...]:
+    """Of the places where a version is in production, how it came there where the gate did not let it."""
+    # What came back by a rollback is there by its own promotion, earlier.
+    promoted = [row for row in rows if row.kind == PRODUCTION and row.deed != ROLLED_BACK]
+    newest = {row.recipe: row for row in promoted if row.version == version}
+    return tuple(
+        event
+        for place in places
+        if place in newest and newest[place].is_override
+        if (event := _event(version, newest[place])) is not None
     )
 
 
@@ -120,7 +150,8 @@ def _event(version: str, row: ModelStageRow) -> ModelEvent | None:
     elif row.deed == ROLLED_BACK:
         reason = f"{row.replaced} was rolled back{f': {reason}' if reason else ''}"
     if row.deed == "shadow":
-        reason = f"on {row.share or 0:.0%} of the boards" if row.share else "ended"
+        ended = f"ended: {row.reason}" if row.reason else "ended"
+        reason = f"on {row.share:.0%} of the boards" if row.share else ended
     return ModelEvent(
         at=datetime.fromisoformat(row.at),
         actor=row.actor,

@@ -22,6 +22,7 @@ from serving.model_schemas import (
 )
 from serving.promotion import rollback as roll_back
 from serving.registry import retire as retire_version
+from serving.scrubbing import scrubbed
 from serving.shadows import set_shadow, shadow_report
 from serving.uploads import check_recipe_name
 from serving.wire import read_query, wire_response
@@ -41,7 +42,9 @@ async def list_all(request: Request) -> Response:
     """GET /v1/models."""
     read_query(request, set())
     backend = _backend(request)
-    found = await asyncio.to_thread(model_reports, backend.store.engine, backend.engine.models.versions())
+    found = await asyncio.to_thread(
+        model_reports, backend.store.engine, backend.engine.models.versions(), _refused(backend)
+    )
     return wire_response(ModelPage(models=tuple(found)))
 
 
@@ -142,7 +145,15 @@ ROUTES = [
 async def _model(request: Request) -> ModelReport:
     backend = _backend(request)
     loaded = backend.engine.models.versions()
-    return await asyncio.to_thread(model_report, backend.store.engine, _version(request), loaded)
+    return await asyncio.to_thread(
+        model_report, backend.store.engine, _version(request), loaded, _refused(backend)
+    )
+
+
+def _refused(backend: Backend) -> dict[str, str]:
+    """Why versions could not be loaded, without the server's folders."""
+    found = backend.engine.models.refused()
+    return {version: scrubbed(words, backend.config) for version, words in found.items()}
 
 
 def _version(request: Request) -> str:

@@ -47,10 +47,17 @@ class ModelReport(Wire):
     )
     is_default: bool = Field(description="inspects boards without a recipe, or whose recipe pins no version")
     loaded: bool = Field(description="in the memory of the process that answers")
+    refused: str | None = Field(
+        description="why that process could not load it when it was asked for last; what was in production "
+        "before stays in use there. null: it could, or was not asked for"
+    )
     report: dict[str, Any] | None = Field(
         description="the table of before and after that its training wrote; null: none"
     )
     gate: Gate | None = Field(description="of its newest promotion; null: none, or it went without one")
+    overrides: tuple[ModelEvent, ...] = Field(
+        description="promotions by which it is in production although the gate did not pass: who, where, why"
+    )
     history: tuple[ModelEvent, ...] = Field(description="oldest first")
 
 

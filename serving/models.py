@@ -18,10 +18,10 @@ import numpy as np
 from sqlalchemy import Engine as Database
 from sqlalchemy.exc import SQLAlchemyError
 
-from inspect_vit.errors import InspectionError
 from serving.config import ServingConfig
 from serving.errors import ServingError
 from serving.metrics import Metrics
+from serving.model_refusals import Refusals
 from serving.model_stages import NO_PIN, shadows_in_force
 from serving.model_start import start_with
 from serving.registry import production, version_file
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from inspect_vit.inspector import Inspector
 
 POLL_S = 0.5
-RETRY_S = 30.0
-"""After which a version that could not be loaded is tried again: its files may have been repaired."""
 
 logger = logging.getLogger("inspect_vit.serving")
 
@@ -48,6 +46,7 @@ class Models:
         self._config, self._database, self._metrics = config, database, metrics
         self._loaded: OrderedDict[str, Inspector] = OrderedDict()
         self._lock = threading.Lock()
+        self._refusals = Refusals(config.home_dir)
         self._loader = ThreadPoolExecutor(max_workers=1, thread_name_prefix="load")
         self._staying = start_with(database, config.home_dir, config.checkpoint)
         self.default: Inspector
@@ -59,7 +58,10 @@ class Models:
             raise
         self._show(self.default)
         self._shadows: dict[str, tuple[str, float]] = {}
-        self._failed: tuple[str, float] | None = None
+        self._wanted = self._staying
+        """The version that was in production at the last look."""
+        self._failed: tuple[str, str] | None = None
+        """The version that could not go into production, and why, as it was logged last."""
         self._swapped = threading.Condition()
         self._wake, self._is_closing = threading.Event(), False
         self._follower = threading.Thread(target=self._follow, name="models", daemon=True)
@@ -76,11 +78,15 @@ class Models:
         with self._lock:
             return set(self._loaded)
 
+    def refused(self) -> dict[str, str]:
+        """Versions that could not be loaded when they were asked for last, and why."""
+        return self._refusals.words()
+
     async def get(self, version: str | None) -> Inspector:
         """A version ready for use on the model thread, loaded if it is not; None: the one in production.
 
         Raises:
-            VersionGoneError, ModelRefusedError, CheckpointError: its files are gone or damaged.
+            VersionGoneError, ModelRefusedError: its files are gone or damaged, or it cannot be loaded.
         """
         if version is None:
             return self.default
@@ -119,20 +125,25 @@ class Models:
         return inspector
 
     def _load(self, version: str) -> Inspector:
-        """On the loader's thread: load a version unless that was done, and let the least recently used go."""
-        from inspect_vit.inspector import Inspector
+        """On the loader's thread: load a version unless that was done, and let the least recently used go.
 
+        Raises:
+            VersionGoneError, ModelRefusedError: it cannot be loaded, or could not just now.
+        """
         inspector = self._find(version)
         if inspector is not None:
             return inspector
+        self._refusals.check(version)
         started = time.perf_counter()
-        inspector = Inspector(
-            version_file(self._config.home_dir, version),
-            device=self._config.device,
-            attention_backend=self._config.attention_backend,
-            calibration=self._config.calibration,
-        )
-        warm_up(inspector)
+        try:
+            inspector = self._read(version)
+        except Exception as error:
+            # Whatever it is, the next board would meet it again.
+            self._metrics.show_refused(version, is_refused=True)
+            told = self._refusals.note(version, error)
+            raise told from (None if told is error else error)
+        self._refusals.forget(version)
+        self._metrics.show_refused(version, is_refused=False)
         with self._lock:
             self._loaded[version] = inspector
             self._trim(keep=version)
@@ -140,6 +151,18 @@ class Models:
         logger.info(
             "loaded model %s %s in %.1f s", inspector.metadata.name, version, time.perf_counter() - started
         )
+        return inspector
+
+    def _read(self, version: str) -> Inspector:
+        from inspect_vit.inspector import Inspector
+
+        inspector = Inspector(
+            version_file(self._config.home_dir, version),
+            device=self._config.device,
+            attention_backend=self._config.attention_backend,
+            calibration=self._config.calibration,
+        )
+        warm_up(inspector)
         return inspector
 
     def _trim(self, keep: str) -> None:
@@ -165,17 +188,22 @@ class Models:
         """Swap to the version that is in production now, if it is another and can be loaded."""
         self._shadows = shadows_in_force(self._database)
         version = production(self._database)
+        if version != self._wanted:
+            # Somebody decided anew.
+            self._refusals.forget(version)
+            self._wanted, self._failed = version, None
         now = self.default.metadata
         if version == now.version:
             return
-        if self._failed is not None and self._failed[0] == version and time.monotonic() < self._failed[1]:
+        if self._refusals.in_force(version) is not None:
             return
         try:
             inspector = self._loader.submit(self._load, version).result()
-        except (InspectionError, ServingError, OSError) as error:
-            self._failed = version, time.monotonic() + RETRY_S
+        except ServingError as error:
             self._metrics.model_failures.inc()
-            logger.error("model %s cannot go into production, %s stays: %s", version, now.version, error)
+            if self._failed != (version, str(error)):
+                logger.error("model %s cannot go into production, %s stays: %s", version, now.version, error)
+            self._failed = version, str(error)
             return
         with self._swapped:
             self.default = inspector

@@ -2,39 +2,48 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+import signal
 from pathlib import Path
-from typing import Any
 
 from sqlalchemy import Engine
 
-from inspect_vit.checkpoint import read_metadata
+from serving.config import ServingConfig
 from serving.dataset_schemas import DatasetFilter
-from serving.errors import FieldError, GateRefusedError, ModelRefusedError, NotFoundError, VersionGoneError
-from serving.gate_command import gate_command
+from serving.errors import (
+    FieldError,
+    GateRefusedError,
+    ModelMismatchError,
+    ModelRefusedError,
+    NotFoundError,
+    VersionGoneError,
+)
+from serving.gate_command import GateAnswer, gate_answer, gate_command, unjudged
 from serving.job_schemas import JobResult, Promotion
 from serving.job_sets import read_part
 from serving.job_steps import PROGRAM, Command, JobContext, JobFailedError, Outcome, Steps, exported
 from serving.jobs import actor_of
+from serving.lineage import class_changes
 from serving.promotion import promote as put_into_production
 from serving.recipes import get_recipe
-from serving.registry import find_model, production, version_file
+from serving.registry import find_model, production
 
 GATE_CODES = frozenset((0, 1, 3))
 """Pass, fail, insufficient."""
+ANY_CODES = frozenset(range(256)) - {128 + signal.SIGINT, 128 + signal.SIGTERM}
+"""Of a gate that an override goes ahead without, unless somebody ended it."""
 NO_BOARDS = (
     "there is no acceptance board: no verified board is in the acceptance part, and INSPECT_VIT_ACCEPTANCE "
     "is not set"
 )
 
 
-def resolve(engine: Engine, asked: Promotion) -> Promotion:
+def resolve(engine: Engine, config: ServingConfig, asked: Promotion) -> Promotion:
     """The request, if it can be done.
 
     Raises:
         NotFoundError: no such version or recipe.
-        FieldError: an override without a reason.
+        FieldError: an override without a reason, a renamed or retired class that is none, or a class of the
+            version in production that this one lacks and nobody says why.
         ModelRefusedError: the version is retired, or in production there already.
     """
     model = find_model(engine, asked.version)
@@ -49,43 +58,73 @@ def resolve(engine: Engine, asked: Promotion) -> Promotion:
     if is_there:
         whose = "boards whose recipe pins none" if asked.recipe is None else f"recipe {asked.recipe!r}"
         raise ModelRefusedError(f"model version {asked.version} is in production for {whose} already")
+    _check_classes(engine, config, asked)
     return asked
+
+
+def _check_classes(engine: Engine, config: ServingConfig, asked: Promotion) -> None:
+    try:
+        base = production(engine, asked.recipe)
+    except (NotFoundError, ModelMismatchError):
+        return
+    changes = class_changes(
+        engine, config.home_dir, base, asked.version, renamed=asked.renamed, retired=asked.retired
+    )
+    if changes.untold and not asked.override:
+        named = ", ".join(map(repr, changes.untold))
+        raise FieldError(
+            f"renamed: {asked.version} does not know {named} of {base}, which is in production, and its "
+            "lineage does not say why",
+            hint=f'send "renamed": {{"{changes.untold[0]}": NEW}} for another name, '
+            f'or "retired": ["{changes.untold[0]}"] for a class that is given up',
+        )
 
 
 def promote(context: JobContext) -> Steps:
     """Export, compare, promote. Raises JobFailedError and what the registry raises."""
     asked = Promotion.model_validate_json(context.row.request)
     engine, home = context.store.engine, context.config.home_dir
-    base = production(engine, asked.recipe)
     dataset = yield from exported(context, DatasetFilter(recipe=asked.recipe))
     part = home / dataset.folder / "acceptance"
-    gate: dict[str, Any] | None = None
-    folders = _acceptance(context, part, base, asked.version)
-    if folders or not asked.override:
-        if not folders:
+    arguments: tuple[str, ...] = ()
+    answer = GateAnswer(None)
+    try:
+        base = production(engine, asked.recipe)
+        folders = _acceptance(context, part, base, asked.version)
+        if folders:
+            command = gate_command(
+                engine,
+                context.config,
+                asked.version,
+                recipe=asked.recipe,
+                acceptance=folders,
+                out=context.files.run,
+                renamed=asked.renamed,
+                retired=asked.retired,
+            )
+            arguments = (*command[len(PROGRAM) :], *_mode(part))
+        elif not asked.override:
             raise JobFailedError(NO_BOARDS)
-        renamed, retired = lineage(context, base, asked.version)
-        arguments = gate_command(
-            engine,
-            context.config,
-            asked.version,
-            recipe=asked.recipe,
-            acceptance=folders,
-            out=context.files.run,
-            renamed=[f"{old}={new}" for old, new in renamed.items()],
-            retired=retired,
-        )[len(PROGRAM) :]
-        yield Command("gate", (*arguments, *_mode(part)), good_codes=GATE_CODES)
-        gate = json.loads((context.files.run / "gate.json").read_bytes())
-    return _decided(context, asked, gate)
+    except (NotFoundError, ModelMismatchError, ModelRefusedError, VersionGoneError) as error:
+        # What is in production cannot be measured: an override still can take its place.
+        if not asked.override:
+            raise
+        answer = unjudged(str(error), context.config)
+    if arguments:
+        code = yield Command("gate", arguments, good_codes=ANY_CODES if asked.override else GATE_CODES)
+        answer = gate_answer(context.files.run, code, context.config)
+    return _decided(context, asked, answer)
 
 
-def _decided(context: JobContext, asked: Promotion, gate: dict[str, Any] | None) -> Outcome:
-    def outcome(reason: str, *, is_promoted: bool) -> Outcome:
+def _decided(context: JobContext, asked: Promotion, answer: GateAnswer) -> Outcome:
+    gate = answer.document
+
+    def outcome(reason: str, *, is_promoted: bool, is_override: bool = False) -> Outcome:
         return Outcome(
             JobResult(
                 version=asked.version,
                 is_promoted=is_promoted,
+                is_override=is_override,
                 gate_result=None if gate is None else gate["result"],
                 gate=gate,
                 table=None,
@@ -94,19 +133,31 @@ def _decided(context: JobContext, asked: Promotion, gate: dict[str, Any] | None)
         )
 
     try:
-        put_into_production(
+        done = put_into_production(
             context.store.engine,
             context.config.home_dir,
             asked.version,
             recipe=asked.recipe,
             actor=actor_of(context.row),
             gate=gate,
+            unjudged=answer.unjudged,
             override_reason=asked.reason if asked.override else None,
             reason=asked.reason,
         )
     except GateRefusedError as error:
         return outcome(f"not promoted: {error}", is_promoted=False)
-    return outcome("", is_promoted=True)
+    if not done.is_override:
+        return outcome("", is_promoted=True)
+    return outcome(_override_words(context, asked, answer), is_promoted=True, is_override=True)
+
+
+def _override_words(context: JobContext, asked: Promotion, answer: GateAnswer) -> str:
+    """Who let it go into production without the gate, why, and what the gate said."""
+    who = actor_of(context.row).name
+    said = f"could not judge: {answer.unjudged}" if answer.unjudged else "was not asked: no acceptance board"
+    if answer.document is not None:
+        said = f"said {answer.document['result']!r}"
+    return f"promoted by override{f' of {who}' if who else ''}: {asked.reason.strip()}; the gate {said}"
 
 
 def _acceptance(context: JobContext, part: Path, base: str, candidate: str) -> list[Path]:
@@ -127,31 +178,3 @@ def _mode(part: Path) -> tuple[str, ...]:
     """Whether boards are compared with a reference: as most of them were inspected."""
     images = read_part(part).images
     return ("--reference",) if 2 * sum("reference" in image for image in images) > len(images) else ()
-
-
-def lineage(context: JobContext, base: str, candidate: str) -> tuple[Mapping[str, str], list[str]]:
-    """New name by the base's, and the base's classes that were given up; nothing is known of that where the
-    candidate did not come from the base."""
-    engine, home = context.store.engine, context.config.home_dir
-    steps: list[dict[str, Any]] = []
-    version: str | None = candidate
-    seen: set[str] = set()
-    while version is not None and version != base:
-        if version in seen:
-            return {}, []
-        seen.add(version)
-        try:
-            steps.append(read_metadata(version_file(home, version)).training)
-            version = find_model(engine, version).parent
-        except (NotFoundError, VersionGoneError):
-            # A checkpoint may name a parent that was never here.
-            return {}, []
-    if version != base:
-        return {}, []
-    names = {name: name for name in find_model(engine, base).facts.classes}
-    retired: list[str] = []
-    for step in reversed(steps):
-        given_up, renames = set(step.get("retired", ())), dict(step.get("renamed", {}))
-        retired += [old for old, now in names.items() if now in given_up]
-        names = {old: renames.get(now, now) for old, now in names.items() if now not in given_up}
-    return {old: now for old, now in names.items() if old != now}, retired

@@ -22,13 +22,12 @@ from serving.errors import (
     NotFoundError,
     RevisionConflictError,
 )
+from serving.gate_check import NEXT_STEP, check_gate, check_loads
 from serving.model_stages import NO_PIN, PRODUCTION, PROMOTED, ROLLED_BACK, put_stage
 from serving.model_tables import ModelStageRow
 from serving.recipes import StoredRecipe, get_recipe, list_revisions, put_recipe
 from serving.registry import StoredModel, find_model, production, version_file
 from serving.roles import Actor
-
-NEXT_STEP = "inspect-vit models promote runs the gate; an override needs a reason and is in the audit trail"
 
 
 @dataclass(frozen=True)
@@ -44,6 +43,8 @@ class Promotion:
     """False: it was in production already, and nothing was stored."""
     revision: int | None = None
     """New revision of the recipe."""
+    is_override: bool = False
+    """It went ahead although the gate did not pass."""
 
 
 def promote(
@@ -54,6 +55,7 @@ def promote(
     recipe: str | None,
     actor: Actor,
     gate: dict[str, Any] | None,
+    unjudged: str = "",
     override_reason: str | None = None,
     reason: str = "",
 ) -> Promotion:
@@ -63,12 +65,14 @@ def promote(
 
     Args:
         gate: the document that `inspect-vit evaluate --against` wrote.
+        unjudged: why it wrote none, where it was asked.
         override_reason: goes ahead without a gate that passed; kept with the promotion and in the audit
             trail.
 
     Raises:
         NotFoundError: no such version or recipe.
-        ModelRefusedError, VersionGoneError: it is retired, or its files are damaged or gone.
+        ModelRefusedError, VersionGoneError: it is retired, its files are damaged or gone, or it cannot be
+            loaded. No override helps there.
         GateRefusedError: the gate did not pass, or compared something else.
         ConfigError: the recipe names a class that the version does not know.
         RevisionConflictError: the recipe was changed meanwhile.
@@ -81,11 +85,12 @@ def promote(
     document = None if gate is None else validate(gate, Gate, source="the gate's answer")
     why, is_override = (override_reason or "").strip(), False
     try:
-        _check_gate(document, version, replaced, recipe)
+        check_gate(document, version, replaced, recipe, unjudged)
     except GateRefusedError:
         if not why:
             raise
         is_override = True
+        check_loads(home, version)
 
     def note(session: Session) -> None:
         put_stage(
@@ -97,17 +102,18 @@ def promote(
             replaced=replaced,
             reason=why or reason,
             gate=gate,
+            gate_words=(unjudged,) if unjudged else () if document is None else document.words,
             is_override=is_override,
         )
 
     if stored is None:
         _follow(database, note, replaced)
-        return Promotion(version, recipe, replaced, is_changed=True)
+        return Promotion(version, recipe, replaced, is_changed=True, is_override=is_override)
     calibration = None if document is None else document.calibration
     settings = stored.recipe.model_copy(update={"model_version": version, "calibration": calibration})
     settings.check_classes(model.facts.classes)
     revision = _revise(database, stored, settings, actor, note)
-    return Promotion(version, recipe, replaced, is_changed=True, revision=revision)
+    return Promotion(version, recipe, replaced, is_changed=True, revision=revision, is_override=is_override)
 
 
 def rollback(
@@ -206,26 +212,6 @@ def _in_production(database: Engine, recipe: str | None) -> str | None:
         return production(database, recipe)
     except (NotFoundError, ModelMismatchError):
         return None
-
-
-def _check_gate(gate: Gate | None, version: str, replaced: str | None, recipe: str | None) -> None:
-    if gate is None:
-        raise GateRefusedError(f"model version {version} has not been through the gate", hint=NEXT_STEP)
-    for what, wanted, found in (
-        ("is about model version", version, gate.candidate.version),
-        ("compared with model version", replaced, gate.base.version),
-        ("is about recipe", recipe, gate.recipe),
-    ):
-        if found != wanted:
-            raise GateRefusedError(
-                f"the gate {what} {found}, wanted {wanted}",
-                hint="run the gate again: another version may have been promoted meanwhile",
-            )
-    if gate.result != "pass":
-        raise GateRefusedError(
-            f"the gate said {gate.result!r} of model version {version}: {'; '.join(gate.words)}",
-            hint=NEXT_STEP,
-        )
 
 
 def _revise(

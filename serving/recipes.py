@@ -149,6 +149,12 @@ def list_recipes(engine: Engine) -> list[StoredRecipe]:
         return [_to_recipe(row) for row in session.scalars(query)]
 
 
+def pinned_version(session: Session, name: str) -> str | None:
+    """The model version that the newest revision of a recipe pins."""
+    row = _last(session, name)
+    return None if row is None else Recipe.model_validate_json(row.recipe).model_version
+
+
 def list_revisions(engine: Engine, name: str) -> list[StoredRecipe]:
     """All revisions of a recipe, newest first, also of one that was deleted. Raises NotFoundError."""
     query = select(RecipeRow).where(RecipeRow.name == name, RecipeRow.is_deleted.is_(False))

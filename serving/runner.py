@@ -20,7 +20,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from inspect_vit.errors import InspectionError
 from serving.config import ServingConfig
 from serving.errors import ServingError
-from serving.job_files import JobFiles, scrubbed
+from serving.job_files import JobFiles
 from serving.job_process import JobProcess, find, forget_note, read_note, start
 from serving.job_schemas import JobState
 from serving.job_steps import PROGRAM, Command, JobContext, JobFailedError, Outcome, environment, in_words
@@ -30,6 +30,7 @@ from serving.locking import try_alone
 from serving.pictures import NO_ROOM
 from serving.promoting import promote
 from serving.retrain import retrain
+from serving.scrubbing import scrubbed
 from serving.store import Store
 
 POLL_S = 1.0

@@ -29,6 +29,7 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 
 from inspect_vit.errors import (
+    CheckpointError,
     ConfigError,
     ImageError,
     ImageTooLargeError,
@@ -59,6 +60,7 @@ from serving.headers import SecurityHeaders
 from serving.middleware import WHAT_THERE_IS, AnswerErrors, LimitBody, RefuseLineBreaks
 from serving.pictures import NO_ROOM, no_room
 from serving.schemas import ErrorDetail, ErrorReport
+from serving.scrubbing import scrubbed
 
 if TYPE_CHECKING:
     from serving.backend import Backend
@@ -93,6 +95,7 @@ ANSWERS: dict[type[Exception], tuple[int, str]] = {
     errors.ThresholdRefusedError: (409, "threshold_refused"),
     errors.ModelMismatchError: (409, "model_not_loaded"),
     errors.ModelRefusedError: (409, "model_refused"),
+    CheckpointError: (409, "model_refused"),
     errors.GateRefusedError: (409, "gate_refused"),
     errors.JobStateError: (409, "job_state"),
     errors.VersionGoneError: (410, "model_version_gone"),
@@ -137,10 +140,18 @@ def error_response(error: Exception) -> Response:
     if code == "internal_error" or isinstance(error, SQLAlchemyError | OSError):
         logger.error("a request failed", exc_info=error)
         message = "the request could not be answered; the server's log says why"
+    message, hint = (_without_paths(text, error) for text in (message, hint))
     body = ErrorReport(error=ErrorDetail(code=code, message=message, hint=hint))
     return Response(
         body.model_dump_json(), status_code=status, headers=headers, media_type="application/json"
     )
+
+
+def _without_paths(text: str, error: Exception) -> str:
+    """An error's text without the server's folders; the path that a client asked for is its own."""
+    if isinstance(error, errors.NoRouteError | HTTPException):
+        return text
+    return scrubbed(text, app.state.backend.config)
 
 
 async def no_such_route(request: Request) -> Response:
@@ -156,7 +167,7 @@ async def no_such_route(request: Request) -> Response:
     if allowed:
         wanted = ", ".join(sorted(allowed))
         raise HTTPException(405, f"{request.url.path} takes {wanted}", headers={"allow": wanted})
-    raise errors.NotFoundError(f"there is nothing at {request.url.path}", hint=WHAT_THERE_IS)
+    raise errors.NoRouteError(f"there is nothing at {request.url.path}", hint=WHAT_THERE_IS)
 
 
 async def answer_http_exception(_: Request, error: Exception) -> Response:

@@ -30,7 +30,8 @@ from training.gate_compare import (
     count_new_classes,
 )
 from training.gate_page import as_markdown
-from training.gate_runs import Look, inspect_with, keep
+from training.gate_product import read_product
+from training.gate_runs import Look, counted_boards, inspect_with, keep
 from training.gate_set import Classes, in_mode, match_classes, read_acceptance
 from training.gate_thresholds import calibration_of_base, in_order, recalibrate, targets_for
 from training.gate_words import gate_words, overall
@@ -66,6 +67,8 @@ def run_gate(
     renamed: Mapping[str, str] | None = None,
     retired: Sequence[str] = (),
     recipe: str | None = None,
+    recipe_settings: Path | None = None,
+    goldens: Sequence[Path] = (),
     camera: str | None = None,
     cache: Path | None = None,
     limit: int | None = None,
@@ -88,6 +91,8 @@ def run_gate(
         renamed: class of the base -> the same class of the candidate.
         retired: classes of the base that the candidate need not know.
         recipe, camera: as stated in production, for both calibrations.
+        recipe_settings, goldens: JSON of the recipe's settings, pictures of its references: what lies in its
+            ignore zones or is smaller than its smallest defects does not count. None: everything counts.
         cache: folder where both models' answers are kept for the next gate; None: in `out`.
         limit: use this many pictures, evenly spaced.
         reading: how each folder is read.
@@ -102,6 +107,9 @@ def run_gate(
         )
     if not 0.5 <= confidence < 1.0:
         raise ConfigError(f"confidence {confidence:g}; wanted 0.5 to under 1, as 0.95 for 95 %")
+    if goldens and recipe_settings is None:
+        raise ConfigError("--golden goes with --recipe-settings only; leave it out, or give both")
+    product = None if recipe_settings is None else read_product(recipe_settings, goldens)
     inspectors = [
         Inspector(path, device=device, attention_backend=attention_backend) for path in (base, candidate)
     ]
@@ -112,6 +120,7 @@ def run_gate(
         with_reference,
         name=old.name,
         needs_reference=old.needs_reference,
+        has_references=product is not None and bool(product.references),
     )
     before = None if thresholds_of is None else calibration_of_base(thresholds_of, old, mode)
     wanted = targets_for(targets, before, classes, old.model.class_names)
@@ -124,12 +133,15 @@ def run_gate(
     folder = cache or out / LOOKS_NAME
     folder.mkdir(parents=True, exist_ok=True)
     with held(out):
-        both = [keep(folder, inspector, mode, lowest_score=lowest) for inspector in inspectors]
+        both = [
+            keep(folder, inspector, mode, lowest_score=lowest, product=product) for inspector in inspectors
+        ]
         if both[0].path == both[1].path:
             both[1] = both[0]
-        sizes = inspect_with(both, found.boards, mode, out=out)
+        sizes = inspect_with(both, found.boards, mode, out=out, product=product)
+        boards, counted = counted_boards(found.boards, sizes)
         was, now = ([kept.looks[board.digest] for board in found.boards] for kept in both)
-        truth = as_truth(found.boards, classes, [sizes[board.digest] for board in found.boards])
+        truth = as_truth(boards, classes, counted)
         calibration = None
         if wanted:
             calibration = recalibrate(
@@ -161,6 +173,7 @@ def run_gate(
                 pictures=len(found.boards),
                 boards=found.num_boards,
                 defects=len(truth.labels),
+                left_out=sum(size is None for board in boards for size in sizes[board.digest]),
             ),
             mode=mode,
             unit=unit,

@@ -12,7 +12,7 @@ import os
 import time
 import zipfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +25,7 @@ from inspect_vit.gate_report import PROGRESS_NAME
 from inspect_vit.inspector import Inspector, laid_reference
 from inspect_vit.matching import Detections, as_detections
 from inspect_vit.results import Sample, Verdict
+from training.gate_product import Placed, Product, does_not_count, place
 from training.gate_set import Board
 from training.poses import Pixels, read_picture, read_reference
 from training.progress import track
@@ -32,8 +33,8 @@ from training.true_size import true_size_px
 
 FORMAT = 1
 SAVE_EVERY_S, TELL_EVERY_S = 20.0, 2.0
-Sizes = dict[str, list[float]]
-"""Of the counted defects of each picture, px."""
+Sizes = dict[str, list[float | None]]
+"""Of the counted defects of each picture, px; None for one that the recipe lets pass."""
 
 
 @dataclass(frozen=True)
@@ -56,17 +57,29 @@ class Kept:
     looks: dict[str, Look]
 
 
-def keep(folder: Path, inspector: Inspector, mode: Mode, *, lowest_score: float) -> Kept:
+def keep(
+    folder: Path, inspector: Inspector, mode: Mode, *, lowest_score: float, product: Product | None = None
+) -> Kept:
     """What the folder already holds of this model. Looks that list fewer calls are made anew."""
     metadata = inspector.metadata
     # A version names weights and configuration; that a reference is needed is stated beside them.
     needs = ".needs-reference" if metadata.needs_reference else ""
-    path = folder / f"{metadata.version}{needs}.{mode}.npz"
+    path = folder / f"{metadata.version}{needs}.{mode}{_suffix(product)}.npz"
     return Kept(inspector, path, lowest_score, _load(path, lowest_score) if path.is_file() else {})
 
 
-def inspect_with(models: Sequence[Kept], boards: Sequence[Board], mode: Mode, *, out: Path) -> Sizes:
+def inspect_with(
+    models: Sequence[Kept],
+    boards: Sequence[Board],
+    mode: Mode,
+    *,
+    out: Path,
+    product: Product | None = None,
+) -> Sizes:
     """Let each model inspect what it has not yet; a picture is read and aligned once. Shows progress.
+
+    Args:
+        product: the recipe that says what of a board counts; None: all does.
 
     Returns:
         sizes by the digest of the picture, one for each counted defect.
@@ -74,7 +87,7 @@ def inspect_with(models: Sequence[Kept], boards: Sequence[Board], mode: Mode, *,
     Raises:
         ImageError: a picture that cannot be read; the message names it.
     """
-    path = models[0].path.with_name(f"true_sizes.{mode}.json")
+    path = models[0].path.with_name(f"true_sizes.{mode}{_suffix(product)}.json")
     sizes: Sizes = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     todo = [
         board
@@ -99,7 +112,7 @@ def inspect_with(models: Sequence[Kept], boards: Sequence[Board], mode: Mode, *,
             if not number or now - told > TELL_EVERY_S:
                 _tell(out, number, len(todo), elapsed_s=now - start)
                 told = now
-            sizes[_measure_of(board)] = _look_at(board, models, mode)
+            sizes[_measure_of(board)] = _look_at(board, models, mode, product)
     finally:
         if todo:
             save()
@@ -107,18 +120,50 @@ def inspect_with(models: Sequence[Kept], boards: Sequence[Board], mode: Mode, *,
     return {board.digest: sizes[_measure_of(board)] for board in boards}
 
 
-def _look_at(board: Board, models: Sequence[Kept], mode: Mode) -> list[float]:
+def counted_boards(boards: Sequence[Board], sizes: Sizes) -> tuple[list[Board], list[list[float]]]:
+    """The boards, defects that the recipe lets pass being ignored ones, and the sizes of those that count."""
+    counted: list[Board] = []
+    kept: list[list[float]] = []
+    for board in boards:
+        found = sizes[board.digest]
+        if None in found:
+            ignored = board.sample.is_ignored.copy()
+            ignored[~ignored] = [size is None for size in found]
+            board = replace(board, sample=replace(board.sample, ignored=tuple(ignored.tolist())))
+        counted.append(board)
+        kept.append([size for size in found if size is not None])
+    return counted, kept
+
+
+def _look_at(board: Board, models: Sequence[Kept], mode: Mode, product: Product | None) -> list[float | None]:
     """Inspect one picture with every model that has not; the sizes of its defects."""
     sample = board.sample
     image, intake = read_picture(sample.image)
-    reference = read_reference(sample) if mode == "with_reference" else None
-    laid = laid_reference(image, reference)
+    own = read_reference(sample) if mode == "with_reference" and sample.reference is not None else None
+    placed = Placed(laid_reference(image, own)) if product is None else place(product, image, own)
     for kept in models:
         if board.digest not in kept.looks:
-            result = kept.inspector.inspect(image, reference=laid, min_score=kept.lowest_score, intake=intake)
+            result = kept.inspector.inspect(
+                image,
+                reference=placed.laid,
+                min_score=kept.lowest_score,
+                intake=intake,
+                ignore=placed.ignore,
+                min_size_px=placed.min_size_px,
+            )
             kept.looks[board.digest] = Look(as_detections(result), result.verdict is Verdict.ERROR)
-    golden = None if laid is None else laid.picture
-    return [_size_px(image, golden, box) for box in _counted(sample)]
+    golden = None if placed.laid is None else placed.laid.picture
+    boxes = _counted(sample)
+    labels = [label for label, flag in zip(sample.labels, sample.is_ignored, strict=True) if not flag]
+    passed = does_not_count(placed, image, boxes, labels)
+    return [
+        None if is_passed else _size_px(image, golden, box)
+        for box, is_passed in zip(boxes, passed.tolist(), strict=True)
+    ]
+
+
+def _suffix(product: Product | None) -> str:
+    return "" if product is None else f".{product.key}"
 
 
 def _size_px(image: Pixels, golden: Pixels | None, box: NDArray[np.float32]) -> float:
@@ -132,8 +177,10 @@ def _counted(sample: Sample) -> NDArray[np.float32]:
 
 
 def _measure_of(board: Board) -> str:
-    """Names the picture and the boxes that are measured on it."""
-    return hashlib.sha256(board.digest.encode() + _counted(board.sample).tobytes()).hexdigest()[:24]
+    """Names the picture and the defects that are measured on it."""
+    sample = board.sample
+    text = f"{board.digest} {sample.labels} {sample.ignored} ".encode()
+    return hashlib.sha256(text + _counted(sample).tobytes()).hexdigest()[:24]
 
 
 def _tell(out: Path, done: int, total: int, *, elapsed_s: float) -> None:

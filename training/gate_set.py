@@ -168,7 +168,12 @@ def read_acceptance(
 
 
 def in_mode(
-    found: Acceptance, with_reference: bool | None, *, name: str, needs_reference: bool
+    found: Acceptance,
+    with_reference: bool | None,
+    *,
+    name: str,
+    needs_reference: bool,
+    has_references: bool = False,
 ) -> tuple[Acceptance, Mode]:
     """The boards that the base can inspect in the mode asked for, and the mode.
 
@@ -177,12 +182,15 @@ def in_mode(
     Args:
         with_reference: None: with, where every picture has its reference or the base needs one.
         name, needs_reference: of the base.
+        has_references: the recipe has its own, so that no picture needs one.
 
     Raises:
         ConfigError: a mode that the base cannot, or that no picture allows.
     """
     if with_reference is False and needs_reference:
         raise ConfigError(f"{name} inspects only against a golden reference; leave out --no-reference")
+    if has_references and with_reference is not False:
+        return found, "with_reference"
     paired = tuple(board for board in found.boards if board.sample.reference is not None)
     lacking = len(found.boards) - len(paired)
     if with_reference or needs_reference:

@@ -38,6 +38,11 @@ def gate_words(gate: Gate, *, errors: Sequence[int], before: Calibration | None)
     words += [f"new class {one.label}: {one.found} of {one.num_defects} found" for one in gate.new_classes]
     if gate.retired_classes:
         words.append(f"retired, not compared: {', '.join(gate.retired_classes)}")
+    if gate.data.left_out:
+        words.append(
+            f"{gate.data.left_out} labelled defects do not count: they lie in ignore zones of recipe "
+            f"{gate.recipe!r}, or are smaller than it looks for"
+        )
     if any(errors):
         words.append(
             f"verdict ERROR on {errors[0]} pictures by the base, on {errors[1]} by the candidate; what is on "

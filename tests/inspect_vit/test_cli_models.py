@@ -116,3 +116,40 @@ def test_the_gate_is_asked_with_what_the_recipe_says(tiny_checkpoint: Path, made
     assert (told["--recipe"], told["--camera"], told["--out"]) == ("r", "line 3", "z")
     assert tuple(parse_target(value) for name, value in options if name == "--target") == targets
     assert [target_text(target) for target in targets] == ["short: 1% @ 95%", "0.125% @ 99.9%"]
+
+
+def test_an_override_goes_ahead_where_the_gate_could_not_judge_and_an_old_answer_is_none(
+    tiny_checkpoint: Path, made: Path, home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from contextlib import closing
+
+    from serving.audit import read_audit
+    from serving.store import Store
+    from tests.serving.model_versions import gate
+
+    versions = []
+    for path in (tiny_checkpoint, made):
+        assert run("add", str(path)) == 0
+        versions.append(capsys.readouterr().out.split()[0])
+    old, new = versions
+    assert run("promote", old, "--override", "the first one") == 0
+    out = tmp_path / "gate"
+    out.mkdir()
+    (out / "gate.json").write_text(json.dumps(gate(old, new)))
+    asked = ("promote", new, "--acceptance", str(tmp_path / "nowhere"), "--out", str(out))
+    assert run(*asked) == 2
+    assert "could not judge" in capsys.readouterr().err
+    assert not (out / "gate.json").exists(), "what an earlier run said is not taken for this one's answer"
+    assert run(*asked, "--renamed", "nothing=open") == 2
+    assert "'nothing' is no class of" in capsys.readouterr().err
+    assert run(*asked, "--override", "the boards are gone") == 0
+    told = capsys.readouterr()
+    assert "the gate could not judge: no acceptance set" in told.err
+    assert "by override: the gate did not pass" in told.out
+    with closing(Store(ServingConfig(home=home))) as store:
+        entry, _ = read_audit(store.engine, limit=5, action="model_promoted")
+    (said,) = entry.details["gate_words"]
+    assert said.startswith("no acceptance set")
+    assert str(tmp_path) not in said
+    assert run("show", new) == 0
+    assert "the boards are gone" in capsys.readouterr().out

@@ -16,6 +16,7 @@ from types import FrameType
 
 from inspect_vit.cli import main
 from inspect_vit.files import write_atomically
+from inspect_vit.gate_report import REFUSAL_NAME
 
 
 def terminated(_: int, __: FrameType | None) -> None:
@@ -51,6 +52,11 @@ def learn(out: Path, home: Path) -> None:
 
 
 def judge(out: Path, home: Path) -> None:
+    orders = json.loads((home / "orders.json").read_text())
+    if "refuses" in orders:
+        (out / REFUSAL_NAME).write_text(orders["refuses"])
+        print(f"error: {orders['refuses']}", file=sys.stderr, flush=True)
+        sys.exit(2)
     (out / "gate.json").write_text((home / "gate.json").read_text())
     sys.exit(
         {"pass": 0, "fail": 1, "insufficient": 3}[json.loads((home / "gate.json").read_text())["result"]]

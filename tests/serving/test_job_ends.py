@@ -187,7 +187,7 @@ def test_the_gate_decides_what_is_promoted_and_an_override_is_kept(bench: Bench)
         learnt = bench.ended(bench.rename()).result
         assert learnt is not None
         gate(bench, learnt.version, "insufficient")
-        asked = resolve_promotion(bench.store.engine, Promotion(version=learnt.version))
+        asked = resolve_promotion(bench.store.engine, bench.config, Promotion(version=learnt.version))
         found = bench.ended(bench.add(asked))
         assert (found.state, found.can_resume) == ("done", False), found.reason
         assert found.result is not None
@@ -195,7 +195,7 @@ def test_the_gate_decides_what_is_promoted_and_an_override_is_kept(bench: Bench)
         assert "insufficient: in short" in found.reason
         assert production(bench.store.engine) == bench.base
         asked = Promotion(version=learnt.version, override=True, reason="known and accepted")
-        forced = bench.ended(bench.add(resolve_promotion(bench.store.engine, asked)))
+        forced = bench.ended(bench.add(resolve_promotion(bench.store.engine, bench.config, asked)))
     assert forced.result is not None
     assert (forced.result.is_promoted, forced.result.gate_result) == (True, "insufficient")
     assert production(bench.store.engine) == learnt.version
@@ -206,9 +206,11 @@ def test_the_gate_decides_what_is_promoted_and_an_override_is_kept(bench: Bench)
         "known and accepted",
     )
     with pytest.raises(ModelRefusedError, match="already"):
-        resolve_promotion(bench.store.engine, Promotion(version=learnt.version))
+        resolve_promotion(bench.store.engine, bench.config, Promotion(version=learnt.version))
     with pytest.raises(FieldError, match="reason: an override needs one"):
-        resolve_promotion(bench.store.engine, Promotion(version=bench.base, override=True, reason=" "))
+        resolve_promotion(
+            bench.store.engine, bench.config, Promotion(version=bench.base, override=True, reason=" ")
+        )
 
 
 @pytest.mark.parametrize("parent", ["f" * 12, "trained elsewhere", "itself"])

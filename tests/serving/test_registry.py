@@ -33,6 +33,7 @@ from serving.errors import (
     VersionGoneError,
 )
 from serving.model_reports import compare_models, model_report
+from serving.model_stages import shadows_in_force
 from serving.model_start import start_with
 from serving.model_tables import ModelRow, ShadowRunRow
 from serving.promotion import check_put_pin, promote, rollback
@@ -409,6 +410,29 @@ def test_a_shadow_ends_and_gives_way_to_the_next(store: Store, home: Path, a: st
     assert shadow_report(store.engine, c).recipes == ()
     entries = read_audit(store.engine, limit=9, action="model_shadowed")
     assert [entry.details["share"] for entry in entries] == [0.0, 1.0, 0.25]
+
+
+@BOTH
+def test_what_goes_into_production_or_comes_out_no_longer_runs_beside(
+    store: Store, home: Path, a: str, b: str, c: str
+) -> None:
+    for name in ("follows", "pins"):
+        put_recipe(store.engine, name, Recipe(), (), ENGINEER)
+    promote(store.engine, home, c, recipe="pins", actor=ENGINEER, gate=gate(a, c, recipe="pins"))
+    for recipe in (None, "follows", "pins"):
+        set_shadow(store.engine, home, b, share=0.25, recipe=recipe, actor=ENGINEER)
+    promote(store.engine, home, b, recipe=None, actor=ENGINEER, gate=gate(a, b))
+    assert shadow_report(store.engine, b).recipes == ("pins",), "its boards have another version"
+    set_shadow(store.engine, home, a, share=0.5, recipe=None, actor=ENGINEER)
+    rollback(store.engine, home, b, recipe=None, actor=ENGINEER, reason="escapes")
+    assert shadows_in_force(store.engine) == {"pins": (b, 0.25)}
+    told = [event.reason for event in model_report(store.engine, b).history if event.deed == "shadow"]
+    assert told[-1] == "ended: promoted: it no longer runs beside"
+    promote(store.engine, home, b, recipe="pins", actor=ENGINEER, gate=gate(c, b, recipe="pins"))
+    rollback(store.engine, home, b, recipe="pins", actor=ENGINEER, reason="escapes")
+    assert model_report(store.engine, b).stage == "candidate"
+    set_shadow(store.engine, home, b, share=0.25, recipe=None, actor=ENGINEER)
+    assert model_report(store.engine, b).stage == "shadow", "whoever wants it there says so again"
 
 
 @BOTH

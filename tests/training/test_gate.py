@@ -400,3 +400,39 @@ def test_an_interrupted_gate_goes_on_where_it_was(
     gate = gate_of(models["strict"], models["base"], [broken], out)
     assert "inspected again" in capsys.readouterr().err
     assert gate.model_dump(exclude=changing) == whole.model_dump(exclude=changing)
+
+
+def test_what_the_recipe_ignores_is_neither_missed_nor_called_in_vain(
+    models: dict[str, Path], boards: Path, kept: Path, tmp_path: Path
+) -> None:
+    """The right halves of all pictures are ignored: labels and calls of the other half make the answer."""
+    middle = 80
+    zone = [(middle, -10), (200, -10), (200, 200), (middle, 200)]
+    settings = tmp_path / "recipe.json"
+    settings.write_text(json.dumps({"ignore": [{"name": "edge", "polygon": zone}]}))
+    plain = gate_of(models["strict"], models["base"], [boards], tmp_path / "all", cache=kept)
+    options: dict[str, Any] = {"cache": kept, "recipe": "r", "recipe_settings": settings}
+    gate = gate_of(models["strict"], models["base"], [boards], tmp_path / "half", **options)
+    tree = json.loads((boards / "annotations.coco.json").read_text())
+
+    def is_right(left: float, right: float) -> bool:
+        cells = np.arange(np.floor(left / 4), np.ceil(right / 4))
+        return bool((cells >= middle / 4).mean() > 0.5)
+
+    ignored = [a for a in tree["annotations"] if is_right(a["bbox"][0], a["bbox"][0] + a["bbox"][2])]
+    assert 0 < len(ignored) < len(tree["annotations"])
+    assert gate.data.left_out == len(ignored)
+    assert gate.data.defects == len(tree["annotations"]) - len(ignored) == plain.data.defects - len(ignored)
+    assert any(f"{len(ignored)} labelled defects do not count" in words for words in gate.words)
+    missed = [[one.box_xyxy for each in part.classes for one in each.missed] for part in (plain, gate)]
+    assert missed[1] == [box for box in missed[0] if not is_right(box[0], box[2])]
+    assert len(missed[1]) < len(missed[0])
+    everything = settings.with_name("everything.json")
+    board = [(-10, -10), (200, -10), (200, 200), (-10, 200)]
+    everything.write_text(json.dumps({"ignore": [{"polygon": board}]}))
+    options["recipe_settings"] = everything
+    none = gate_of(models["base"], models["strict"], [boards], tmp_path / "none", **options)
+    assert (none.data.defects, plain.false_calls.base_boards > 0) == (0, True)
+    assert not [call for call in none.false_calls.calls if call.label is not None]
+    with pytest.raises(ConfigError, match="--golden goes with --recipe-settings"):
+        gate_of(models["base"], models["strict"], [boards], tmp_path / "x", goldens=[boards / NAMES[0]])

@@ -9,11 +9,16 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
+from sqlalchemy.orm import Session
 
 from inspect_vit.checkpoint import load_checkpoint, save_checkpoint
+from serving.audit import utc_now
 from serving.config import ServingConfig
-from serving.registry import add_version
-from serving.roles import ANYONE
+from serving.job_schemas import JobResult, Promotion
+from serving.job_tables import JobRow
+from serving.promotion import promote
+from serving.registry import add_version, production
+from serving.roles import ANYONE, Actor, Role
 from serving.store import Store
 from tests.serving.conftest import draw_board, encode
 from tests.serving.stories.conftest import OpenPage, Station
@@ -132,6 +137,62 @@ def test_promotion_without_the_gate_takes_a_reason(station: Station, candidate: 
     expect(go).to_be_enabled()
     page.keyboard.press("Escape")
     expect(dialog).to_have_count(0)
+
+
+def test_an_override_is_told_as_one_by_whom_and_why(station: Station, server: Any, candidate: str) -> None:
+    with contextlib.closing(Store(ServingConfig(home=server.home))) as store:
+        old = production(store.engine)
+        promote(
+            store.engine,
+            server.home,
+            candidate,
+            recipe=None,
+            actor=Actor("eva", Role.ENGINEER),
+            gate=None,
+            unjudged="the boards are gone",
+            override_reason="the line stands still",
+        )
+        add_ended_job(store, candidate)
+    try:
+        page = station(f"models/{candidate}")
+        told = page.get_by_role("status").filter(has_text="In production by override, not by the gate")
+        expect(told).to_contain_text("eva")
+        expect(told).to_contain_text("The line stands still")
+        page = station("models?tab=jobs")
+        row = page.get_by_role("list", name="Jobs").get_by_role("link").first
+        expect(row).to_contain_text("promoted by override")
+        expect(row).to_contain_text("gate: not enough")
+        expect(page.locator(".now")).to_contain_text("by override of eva: the line stands still")
+        expect(row).not_to_contain_text("done")
+    finally:
+        back = server.client.post(f"/v1/models/{candidate}/rollback", json={"reason": "story over"})
+        assert back.json()["version"] == old
+
+
+def add_ended_job(store: Store, version: str) -> None:
+    """A promotion by override of a version that the gate had too few boards for."""
+    job, _ = store.new_id()
+    asked = Promotion(version=version, override=True, reason="the line stands still")
+    result = JobResult(
+        version=version, is_promoted=True, is_override=True, gate_result="insufficient", gate=None, table=None
+    )
+    row = JobRow(
+        id=job,
+        kind="promote",
+        state="done",
+        created=utc_now(),
+        started=utc_now(),
+        ended=utc_now(),
+        actor="eva",
+        role="engineer",
+        request=asked.model_dump_json(),
+        reason="promoted by override of eva: the line stands still; the gate said 'insufficient'",
+        cancel_asked=False,
+        result=result.model_dump_json(),
+    )
+    with Session(store.engine) as session:
+        session.add(row)
+        session.commit()
 
 
 def test_the_version_in_production_is_not_offered_for_retirement(station: Station, candidate: str) -> None:

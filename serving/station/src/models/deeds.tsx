@@ -11,10 +11,13 @@ import type { RecipeReport } from "../recipes/wire";
 import { Refusal } from "../refusal";
 import { t } from "../words";
 import { promote, retire, rollBack } from "./calls";
-import { load, put } from "./state";
+import { find, load, models, put } from "./state";
 import type { Model } from "./wire";
 
 const MOST_CHARS = 500;
+/** What became of a class: given up, or "=" and its name now; empty: as the lineage says. */
+const GIVEN_UP = "-";
+const NAMED = "=";
 
 interface Props {
   model: Model;
@@ -30,8 +33,20 @@ export function Promote({ model, onClose }: Props) {
     listRecipes().then((found) => (recipes.value = found), () => {}); // all boards can be chosen without
   }, []);
   const pinned = recipes.value.find(({ name }) => name === recipe.value)?.recipe.model_version;
+  const base = pinned ? find(pinned) : models.value?.find(({ is_default }) => is_default);
+  const lacking = (base?.classes ?? []).filter((label) => !model.classes.includes(label));
+  const fates = useSignal<Record<string, string>>({});
   const send = async () => {
-    put(await promote(model.version, { recipe: recipe.value || null, reason: reason.value.trim(), override: isOverride.value }));
+    const said = Object.entries(fates.value).filter(([label]) => lacking.includes(label));
+    put(
+      await promote(model.version, {
+        recipe: recipe.value || null,
+        reason: reason.value.trim(),
+        override: isOverride.value,
+        renamed: Object.fromEntries(said.filter(([, fate]) => fate.startsWith(NAMED)).map(([label, fate]) => [label, fate.slice(1)])),
+        retired: said.filter(([, fate]) => fate === GIVEN_UP).map(([label]) => label),
+      }),
+    );
     notify(t("models.promote.started"));
   };
   return (
@@ -59,6 +74,23 @@ export function Promote({ model, onClose }: Props) {
           ? t("models.promote.recipe.words", { now: pinned ?? t("models.promote.follows") })
           : t("models.promote.all.words")}
       </p>
+      {lacking.map((label) => (
+        <label key={label} class="field">
+          {t("models.promote.lacks", { label })}
+          <select
+            value={fates.value[label] ?? ""}
+            onChange={(event) => (fates.value = { ...fates.value, [label]: event.currentTarget.value })}
+          >
+            <option value="">{t("models.promote.lineage")}</option>
+            <option value={GIVEN_UP}>{t("models.promote.given_up")}</option>
+            {model.classes.map((name) => (
+              <option key={name} value={NAMED + name}>
+                {t("models.promote.named", { name })}
+              </option>
+            ))}
+          </select>
+        </label>
+      ))}
       <p class="muted">{t(isOverride.value ? "models.promote.gate.anyway" : "models.promote.gate")}</p>
       <label class="check">
         <input type="checkbox" checked={isOverride.value} onChange={(event) => (isOverride.value = event.currentTarget.checked)} />

@@ -43,7 +43,7 @@ export function JobPage({ job }: { job: Job }) {
       </header>
       <div class="card now" aria-live="polite">
         {isActive(job) && <Progress job={job} />}
-        {job.state === "done" && <Done job={job} made={made ?? null} isPromoted={result?.is_promoted ?? false} />}
+        {job.state === "done" && <Done job={job} made={made ?? null} />}
         {(job.state === "failed" || job.state === "cancelled") && (
           <p class="refused">{job.reason ? sentence(told(job.reason)) : t(job.can_resume ? "jobs.cancelled" : `jobs.state.${job.state}`)}</p>
         )}
@@ -58,12 +58,11 @@ export function JobPage({ job }: { job: Job }) {
   );
 }
 
-function Done({ job, made, isPromoted }: { job: Job; made: string | null; isPromoted: boolean }) {
+function Done({ job, made }: { job: Job; made: string | null }) {
   const model = find(made);
   return (
     <p>
-      {t(job.kind === "retrain" ? "jobs.done.retrain" : isPromoted ? "jobs.done.promote" : "jobs.done.refused")}{" "}
-      {job.reason && !job.result?.gate_result && sentence(told(job.reason))}{" "}
+      {doneWords(job)} {job.reason && !job.result?.gate_result && sentence(told(job.reason))}{" "}
       {made && (
         <a class="button primary" href={link("models", made)}>
           {t("jobs.tocandidate", { name: model?.name ?? made })}
@@ -71,6 +70,14 @@ function Done({ job, made, isPromoted }: { job: Job; made: string | null; isProm
       )}
     </p>
   );
+}
+
+function doneWords({ kind, actor, request, result }: Job): string {
+  if (kind === "retrain") return t("jobs.done.retrain");
+  if (result?.is_override && result.gate_result) {
+    return t("jobs.done.override", { who: actor || t("recipes.somebody"), why: request.reason ?? "" });
+  }
+  return t(result?.is_promoted ? "jobs.done.promote" : "jobs.done.refused");
 }
 
 function Deeds({ job }: { job: Job }) {

@@ -36,19 +36,25 @@ function Row({ job, isShown }: { job: Job; isShown: boolean }) {
         <span>{job.actor || t("recipes.somebody")}</span>
         <time dateTime={job.created}>{time(job.created)}</time>
       </small>
-      {job.result?.gate_result && <Mark result={job.result.gate_result} />}
-      {job.reason && !job.result?.gate_result && !isActive(job) && <small class="why">{told(job.reason)}</small>}
+      {job.result?.gate_result && <Mark result={job.result.gate_result} words={gateWords(job.result)} />}
+      {job.result?.is_override && <small class="why">{job.request.reason}</small>}
+      {job.reason && !job.result?.gate_result && !job.result?.is_override && !isActive(job) && <small class="why">{told(job.reason)}</small>}
     </a>
   );
 }
 
 export function State({ job }: { job: Job }) {
-  const state = isRefused(job) ? "refused" : job.state;
+  const state = isRefused(job) ? "refused" : job.result?.is_override ? "override" : job.state;
   return (
     <span class="job-state" data-state={state}>
       {t(`jobs.state.${state}`)}
     </span>
   );
+}
+
+/** Beside an override stands that it was the gate which said so. */
+function gateWords({ is_override, gate_result }: NonNullable<Job["result"]>): string | undefined {
+  return is_override ? t("jobs.gate_said", { words: t(`models.result.${gate_result!}`) }) : undefined;
 }
 
 /** Done, and the gate did not let it through. */

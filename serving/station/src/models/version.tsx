@@ -35,6 +35,15 @@ export function VersionPage({ model }: { model: Model }) {
         </div>
       </header>
       {promotion && <Promotion job={promotion} />}
+      {model.overrides.map((deed) => (
+        <Override key={deed.recipe ?? ""} deed={deed} />
+      ))}
+      {model.refused && (
+        <div class="card promotion" data-state="failed" role="status">
+          <strong>{t("models.refused")}</strong>
+          <p>{sentence(told(model.refused))}</p>
+        </div>
+      )}
       {other && find(other) && <Compare model={model} other={find(other)!} />}
       <div class="version-cards">
         {model.report && <BeforeAfterCard table={model.report} />}
@@ -77,6 +86,19 @@ function Promotion({ job }: { job: Job }) {
     <div class="card promotion" data-state={job.state} role="status">
       <strong>{t(job.state === "cancelled" ? "models.promotion.cancelled" : "models.promotion.refused", { where })}</strong>
       {job.reason && !job.result?.gate_result && <p>{sentence(told(job.reason))}</p>}
+    </div>
+  );
+}
+
+/** It is in production although the gate did not pass: who decided that, and why. */
+function Override({ deed }: { deed: Deed }) {
+  const where = deed.recipe ? t("models.promote.one", { recipe: deed.recipe }) : t("models.promote.all");
+  return (
+    <div class="card promotion" data-state="override" role="status">
+      <strong>{t("models.overridden", { where })}</strong>
+      <p>
+        {deed.actor ? told(deed.actor) : t("recipes.somebody")}, {time(deed.at)}: {sentence(deed.reason)}
+      </p>
     </div>
   );
 }

@@ -112,9 +112,13 @@ export interface Model {
   /** Inspects boards without a recipe, or whose recipe pins no version. */
   is_default: boolean;
   loaded: boolean;
+  /** Why the server could not load it when it was asked for last; null: it could, or was not asked for. */
+  refused: string | null;
   report: BeforeAfter | null;
   /** Of its newest promotion. */
   gate: Gate | null;
+  /** Promotions by which it is in production although the gate did not pass. */
+  overrides: Deed[];
   history: Deed[];
 }
 
@@ -157,6 +161,9 @@ export interface Job {
   result: {
     version: string;
     is_promoted: boolean;
+    /** Promoted although the gate did not pass. */
+    is_override: boolean;
+    /** null: it was not asked, or could not judge. */
     gate_result: Outcome | null;
     gate: Gate | null;
     table: BeforeAfter | null;
@@ -179,6 +186,9 @@ export interface PromoteRequest {
   recipe: string | null;
   reason: string;
   override: boolean;
+  /** New name by the one in production; what the lineage tells need not be said. */
+  renamed: Record<string, string>;
+  retired: string[];
 }
 
 export interface CurvePoint {
