@@ -10,6 +10,7 @@ from pathlib import Path
 from sqlalchemy import Engine
 
 from inspect_vit.cli_gate import EXIT_INTERRUPTED
+from inspect_vit.errors import ConfigError
 from inspect_vit.gate_report import JSON_NAME, REFUSAL_NAME
 from serving.config import from_environment
 from serving.errors import ModelMismatchError, ModelRefusedError, NotFoundError, VersionGoneError
@@ -56,7 +57,7 @@ def ask_gate(
             renamed=renamed,
             retired=retired,
         )
-    except (ModelRefusedError, VersionGoneError) as error:
+    except (ConfigError, ModelRefusedError, VersionGoneError) as error:
         if not is_override:
             raise
         return unjudged(str(error), config)

@@ -24,8 +24,14 @@ from inspect_vit.files import write_atomically
 from serving.locking import try_alone
 
 LOCK, NOTE, EXIT = "lock", "process.json", "exit"
-SHELL = ("/bin/sh", "-c", 'trap : TERM; "$@"; code=$?; echo "$code" > "$0"; exit "$code"')
-"""Then the file for the exit code, and the command. By the trap it waits for one that saves its state."""
+SHELL = (
+    "/bin/sh",
+    "-c",
+    "{ echo 500 > /proc/self/oom_score_adj; } 2> /dev/null; "
+    'trap : TERM; "$@"; code=$?; echo "$code" > "$0"; exit "$code"',
+)
+"""Then the file for the exit code, and the command. Where memory runs out, the system ends it before the
+service. By the trap it waits for one that saves its state."""
 
 
 class Note(BaseModel):

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AwareDatetime, ConfigDict, Field, FiniteFloat
+from pydantic import (
+    AwareDatetime,
+    ConfigDict,
+    Field,
+    FiniteFloat,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+)
+from pydantic_core import PydanticCustomError
 
 from inspect_vit.config import Frozen
 from serving.dataset_schemas import DatasetFilter, Name
@@ -14,16 +23,33 @@ JobKind = Literal["retrain", "promote"]
 JobState = Literal["waiting", "running", "done", "failed", "cancelled"]
 GateResult = Literal["pass", "fail", "insufficient"]
 MAX_CLASSES, MAX_SETTINGS, MAX_NOTE_CHARS, MAX_REASON_CHARS = 20, 40, 2000, 2000
+MAX_SETTING = 100_000
+"""Above any count that helps: what is prepared for a billion crops fills memory and disk of the line."""
 ENDED: tuple[JobState, ...] = ("done", "failed", "cancelled")
 
 Version = Annotated[str, Field(min_length=1, max_length=64)]
 SettingName = Annotated[str, Field(max_length=60, pattern=r"^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)?$")]
-SettingValue = (
+
+
+def _as_setting(value: object, check: ValidatorFunctionWrapHandler) -> object:
+    """The value that fits one of the kinds, or one sentence on all of them."""
+    try:
+        return check(value)
+    except ValidationError as error:
+        raise PydanticCustomError(
+            "setting",
+            "wanted true or false, a number from -{most} to {most}, or the name of a choice in lower case",
+            {"most": MAX_SETTING},
+        ) from error
+
+
+SettingValue = Annotated[
     bool
-    | Annotated[int, Field(ge=-(10**9), le=10**9)]
-    | Annotated[FiniteFloat, Field(ge=-1e9, le=1e9)]
-    | Annotated[str, Field(max_length=20, pattern=r"^[a-z][a-z-]*$")]
-)
+    | Annotated[int, Field(ge=-MAX_SETTING, le=MAX_SETTING)]
+    | Annotated[FiniteFloat, Field(ge=-MAX_SETTING, le=MAX_SETTING)]
+    | Annotated[str, Field(max_length=20, pattern=r"^[a-z][a-z-]*$")],
+    WrapValidator(_as_setting),
+]
 """A word is the name of a choice; no setting of a job is a path."""
 
 

@@ -48,19 +48,24 @@ def class_changes(
 
     Raises:
         NotFoundError: no such version.
-        FieldError: a word that fits no class, or two words of one.
+        FieldError: a word that fits no class, a word of a class that the candidate still knows, two words of
+            one, or no class left to compare.
     """
     olds, news = (find_model(engine, version).facts.classes for version in (base, candidate))
-    said = {
-        _known("renamed", old, olds, base): _known(f"renamed.{old}", new, news, candidate)
-        for old, new in renamed.items()
-    }
+    said = _said(renamed, olds, news, base, candidate)
+    kept = {class_key(name): name for name in news}
     given_up = [_known("retired", name, olds, base) for name in retired]
     for old in given_up:
         if old in said:
             raise FieldError(f"retired: {old!r} is said to be renamed too; say one of the two")
+        if class_key(old) in kept:
+            raise FieldError(f"retired: {candidate} still knows {kept[class_key(old)]!r}; leave it out")
+    if set(given_up) == set(olds):
+        raise FieldError(
+            f"retired: names all classes of {base}, so there is nothing to compare",
+            hint="leave it out; a version that has no class in common goes ahead by an override alone",
+        )
     told, lost = _lineage(engine, home, base, candidate)
-    kept = {class_key(name) for name in news}
     renames = {
         old: new
         for old, new in told.items()
@@ -72,6 +77,22 @@ def class_changes(
         old for old in olds if class_key(old) not in kept and old not in renames and old not in gone
     )
     return ClassChanges(renames, gone, untold)
+
+
+def _said(
+    renamed: Mapping[str, str], olds: Sequence[str], news: Sequence[str], base: str, candidate: str
+) -> dict[str, str]:
+    """What a person says was renamed, as the versions spell it."""
+    said: dict[str, str] = {}
+    for old, new in renamed.items():
+        field = f"renamed.{old}"
+        known, name = _known("renamed", old, olds, base), _known(field, new, news, candidate)
+        if known in said:
+            raise FieldError(f"{field}: {known!r} is named twice, {said[known]!r} and {name!r}; name it once")
+        if class_key(known) in map(class_key, news) and class_key(known) != class_key(name):
+            raise FieldError(f"{field}: {name!r}, but {candidate} still knows {known!r}; leave it out")
+        said[known] = name
+    return said
 
 
 def _known(field: str, name: str, classes: Sequence[str], version: str) -> str:

@@ -98,9 +98,10 @@ def job_paths(responses: Any) -> dict[str, Any]:
                 "parameters": [{"name": "version", "in": "path", "required": True, "schema": _VERSION}],
                 "requestBody": {"required": False, "content": _json("PromoteRequest")},
                 "responses": accepted(
-                    [404, 408, 409, 413, 422, 503, 507],
+                    [404, 408, 409, 410, 413, 422, 503, 507],
                     _404="no such version or recipe",
-                    _409="it is in production there already, or retired",
+                    _409="it is in production there already, retired, or its files are damaged",
+                    _410="its folder is gone",
                     _503="too many jobs wait",
                 ),
             }

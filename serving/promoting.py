@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import Engine
+from sqlalchemy.orm import Session
 
+from inspect_vit.errors import ConfigError
 from serving.config import ServingConfig
 from serving.dataset_schemas import DatasetFilter
 from serving.errors import (
@@ -23,7 +27,9 @@ from serving.job_sets import read_part
 from serving.job_steps import PROGRAM, Command, JobContext, JobFailedError, Outcome, Steps, exported
 from serving.jobs import actor_of
 from serving.lineage import class_changes
+from serving.model_stages import NO_PIN, newest_stage
 from serving.promotion import promote as put_into_production
+from serving.promotion import usable
 from serving.recipes import get_recipe
 from serving.registry import find_model, production
 
@@ -44,22 +50,28 @@ def resolve(engine: Engine, config: ServingConfig, asked: Promotion) -> Promotio
         NotFoundError: no such version or recipe.
         FieldError: an override without a reason, a renamed or retired class that is none, or a class of the
             version in production that this one lacks and nobody says why.
-        ModelRefusedError: the version is retired, or in production there already.
+        ModelRefusedError, VersionGoneError: the version is retired, in production there already, damaged or
+            gone.
     """
-    model = find_model(engine, asked.version)
     if asked.override and not asked.reason.strip():
         raise FieldError("reason: an override needs one, in words")
-    if model.is_retired:
-        raise ModelRefusedError(f"model version {asked.version} is retired", hint="promote another version")
-    if asked.recipe is None:
-        is_there = production(engine) == asked.version
-    else:
-        is_there = get_recipe(engine, asked.recipe).recipe.model_version == asked.version
-    if is_there:
-        whose = "boards whose recipe pins none" if asked.recipe is None else f"recipe {asked.recipe!r}"
-        raise ModelRefusedError(f"model version {asked.version} is in production for {whose} already")
+    usable(engine, config.home_dir, asked.version)
+    if _is_there(engine, asked):
+        raise ModelRefusedError(_there_already(asked))
     _check_classes(engine, config, asked)
     return asked
+
+
+def _is_there(engine: Engine, asked: Promotion) -> bool:
+    """Whether the version is what would be replaced."""
+    if asked.recipe is None:
+        return production(engine) == asked.version
+    return get_recipe(engine, asked.recipe).recipe.model_version == asked.version
+
+
+def _there_already(asked: Promotion) -> str:
+    whose = "boards whose recipe pins none" if asked.recipe is None else f"recipe {asked.recipe!r}"
+    return f"model version {asked.version} is in production for {whose} already"
 
 
 def _check_classes(engine: Engine, config: ServingConfig, asked: Promotion) -> None:
@@ -84,6 +96,9 @@ def promote(context: JobContext) -> Steps:
     """Export, compare, promote. Raises JobFailedError and what the registry raises."""
     asked = Promotion.model_validate_json(context.row.request)
     engine, home = context.store.engine, context.config.home_dir
+    if _is_there(engine, asked):
+        # By a job before this one, or by this one before its service was killed.
+        return _found_there(context, asked)
     dataset = yield from exported(context, DatasetFilter(recipe=asked.recipe))
     part = home / dataset.folder / "acceptance"
     arguments: tuple[str, ...] = ()
@@ -105,7 +120,7 @@ def promote(context: JobContext) -> Steps:
             arguments = (*command[len(PROGRAM) :], *_mode(part))
         elif not asked.override:
             raise JobFailedError(NO_BOARDS)
-    except (NotFoundError, ModelMismatchError, ModelRefusedError, VersionGoneError) as error:
+    except (ConfigError, NotFoundError, ModelMismatchError, ModelRefusedError, VersionGoneError) as error:
         # What is in production cannot be measured: an override still can take its place.
         if not asked.override:
             raise
@@ -146,9 +161,32 @@ def _decided(context: JobContext, asked: Promotion, answer: GateAnswer) -> Outco
         )
     except GateRefusedError as error:
         return outcome(f"not promoted: {error}", is_promoted=False)
+    if not done.is_changed:
+        return _found_there(context, asked)
     if not done.is_override:
         return outcome("", is_promoted=True)
     return outcome(_override_words(context, asked, answer), is_promoted=True, is_override=True)
+
+
+def _found_there(context: JobContext, asked: Promotion) -> Outcome:
+    """Of a version that is in production without another deed: how it came there."""
+    with Session(context.store.engine) as session:
+        row = newest_stage(session, recipe=asked.recipe or NO_PIN)
+    words, is_override = _there_already(asked), False
+    gate: dict[str, Any] | None = None
+    if row is not None and row.version == asked.version:
+        words = f"{words}: {row.deed} {row.at}{f' by {row.actor}' if row.actor else ''}"
+        words = f"{words}: {row.reason}" if row.reason else words
+        gate, is_override = json.loads(row.gate or "null"), row.is_override
+    result = JobResult(
+        version=asked.version,
+        is_promoted=True,
+        is_override=is_override,
+        gate_result=None if gate is None else gate["result"],
+        gate=gate,
+        table=None,
+    )
+    return Outcome(result, words)
 
 
 def _override_words(context: JobContext, asked: Promotion, answer: GateAnswer) -> str:

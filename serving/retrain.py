@@ -58,10 +58,14 @@ def _check_names(known: Sequence[str], asked: RetrainRequest) -> None:
     """That every class of the new model has a name of its own, which labels can be read by."""
     if both := sorted(set(asked.retire) & set(asked.rename)):
         raise FieldError(f"retire: {both[0]!r} is to be renamed too; give one of the two")
-    named = [("rename", asked.rename.get(old, old)) for old in known if old not in asked.retire]
-    named += [(f"add.{n}", name) for n, name in enumerate(asked.add)]
+    for old, new in asked.rename.items():
+        if old == new:
+            raise FieldError(f"rename: {old!r} has that name already, wanted another")
+    named = [("rename", old, asked.rename.get(old, old)) for old in known if old not in asked.retire]
+    named += [(f"add.{n}", "", name) for n, name in enumerate(asked.add)]
+    meant = {class_key(old): old for old in known}
     taken: dict[str, str] = {}
-    for field, name in named:
+    for field, _, name in named:
         key = class_key(name)
         if key in taken:
             raise FieldError(
@@ -69,6 +73,13 @@ def _check_names(known: Sequence[str], asked: RetrainRequest) -> None:
                 hint="case, spaces, - and _ make no other class",
             )
         taken[key] = name
+    for field, own, name in named:
+        other = meant.get(class_key(name), own)
+        if other != own:
+            raise FieldError(
+                f"{field}: {name!r}, but labels of that name mean the base's class {other!r}",
+                hint="wanted a name that no class of the base has",
+            )
     # The command line has OLD=NEW.
     for name in (*asked.add, *asked.rename, *asked.rename.values()):
         if "=" in name:

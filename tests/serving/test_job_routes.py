@@ -73,6 +73,8 @@ def test_drawn_boards_are_examples_and_a_data_set(guarded: Any, drawn: list[str]
         ({"add": [" "]}, "add.0"),
         ({"add": ["scratch"], "steps": 3}, "steps"),
         ({"add": ["scratch"], "settings": {"threads": 64}}, "settings.threads: 64, wanted none"),
+        ({"add": ["scratch"], "settings": {"replay_crops": 10**9}}, "settings.replay_crops: wanted true or"),
+        ({"add": ["scratch"], "settings": {"optim": {"lr": 1}}}, "settings.optim: wanted true or false, a"),
         ({"add": ["scratch"], "settings": {"data.root": "/etc"}}, "settings.data.root"),
         ({"add": ["scratch"], "settings": {"steps=3 --out": 1}}, "settings.steps=3 --out"),
         ({"retire": ["open"], "settings": {"steps": 3}}, "settings: nothing is learnt"),

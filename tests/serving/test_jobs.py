@@ -156,6 +156,8 @@ def test_a_job_is_nice_to_the_line(small_bench: Bench) -> None:
         process = pid_of(small_bench, job)
         assert os.getpriority(os.PRIO_PROCESS, process) == os.getpriority(os.PRIO_PROCESS, 0) + 1
         assert os.getsid(process) == process, "signals to the service do not reach it"
+        score = Path(f"/proc/{process}/oom_score_adj").read_text()
+        assert int(score) >= 500, "where memory runs out the system ends the job, not the service"
 
 
 def test_two_services_run_one_job_at_a_time(small_bench: Bench) -> None:

@@ -12,7 +12,7 @@ import pytest
 from inspect_vit.checkpoint import load_checkpoint, save_checkpoint
 from inspect_vit.model import HierarchicalViT
 from serving.audit import read_audit
-from serving.errors import FieldError
+from serving.errors import FieldError, ModelRefusedError, VersionGoneError
 from serving.job_schemas import Promotion
 from serving.lineage import ClassChanges, class_changes
 from serving.model_reports import model_report
@@ -96,6 +96,40 @@ def test_an_override_replaces_a_damaged_version_but_never_puts_one_in(judged: Be
                 path.write_bytes(whole)
 
 
+def test_a_version_that_cannot_go_in_is_refused_before_a_job_waits_for_its_turn(judged: Bench) -> None:
+    """Also where its lineage, which its own file tells, would be missed first."""
+    with judged.running():
+        learnt = judged.ended(judged.rename()).result
+    assert learnt is not None
+    folder = judged.config.home_dir / "models" / learnt.version
+    asked = Promotion(version=learnt.version, override=True, reason="the line stands")
+    (folder / "manifest.json").unlink()
+    for each in (asked, asked.model_copy(update={"override": False})):
+        with pytest.raises(ModelRefusedError, match=f"{learnt.version} is corrupt"):
+            resolve(judged.store.engine, judged.config, each)
+    folder.rename(folder.with_name("moved"))
+    with pytest.raises(VersionGoneError, match="is not on this server"):
+        resolve(judged.store.engine, judged.config, asked)
+
+
+def test_the_second_of_two_orders_for_a_version_says_what_the_first_one_did(judged: Bench) -> None:
+    """So does a job that goes on after its service was killed between the promotion and its own end."""
+    judged.order(steps=1, step_s=0.01, refuses="no matter")
+    with judged.running():
+        learnt = judged.ended(judged.rename()).result
+        assert learnt is not None
+        asked = [Promotion(version=learnt.version, override=True, reason=why) for why in ("first", "second")]
+        jobs = [judged.add(each) for each in asked]
+        first, second = [judged.ended(job) for job in jobs]
+    assert first.result is not None
+    assert (second.state, second.result) == ("done", first.result)
+    assert first.result.is_override
+    assert "is in production for boards whose recipe pins none already: promoted" in second.reason
+    assert second.reason.endswith("by eva: first")
+    assert not (judged.files(jobs[1]).folder / "arguments.json").exists(), "no gate was asked again"
+    assert len(read_audit(judged.store.engine, limit=5, action="model_promoted")) == 1
+
+
 def test_a_class_that_nobody_told_of_is_asked_for_at_once_and_a_word_is_passed_on(
     judged: Bench, add: Callable[..., str]
 ) -> None:
@@ -110,9 +144,16 @@ def test_a_class_that_nobody_told_of_is_asked_for_at_once_and_a_word_is_passed_o
         (Promotion(version=version, renamed={first: "nothing"}), "'nothing' is no class of"),
         (Promotion(version=version, retired=("nothing",)), "retired: 'nothing' is no class of"),
         (Promotion(version=version, retired=(first,), renamed={first: "another"}), "say one of the two"),
+        (Promotion(version=version, renamed={first: "another", first.upper(): others[0]}), "named twice"),
+        (Promotion(version=version, renamed={others[0]: "another"}), f"still knows '{others[0]}'"),
+        (Promotion(version=version, retired=(others[0],)), f"still knows '{others[0]}'"),
+        (Promotion(version=add(("alien",)), retired=names(judged)), "names all classes of"),
     ):
-        with pytest.raises(FieldError, match=words):
-            resolve(engine, judged.config, wrong)
+        # An override would go ahead of the gate that could make nothing of it.
+        for is_override in (False, True):
+            asked = wrong.model_copy(update={"override": is_override, "reason": "so it is"})
+            with pytest.raises(FieldError, match=words):
+                resolve(engine, judged.config, asked)
     asked = Promotion(version=version, renamed={first: "another"}, retired=(second,))
     judged.order(steps=1, step_s=0.01, refuses="no matter")
     with judged.running():
