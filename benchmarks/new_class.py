@@ -36,7 +36,7 @@ from new_class_measure import (
     truths_of,
 )
 
-from inspect_vit.checkpoint import ReferenceMode, load_checkpoint, round_to_fp16
+from inspect_vit.checkpoint import ReferenceMode, load_checkpoint, round_to_fp16, save_checkpoint
 from inspect_vit.config import changed
 from inspect_vit.files import write_atomically
 from inspect_vit.image_io import read_image
@@ -192,8 +192,11 @@ class Bench:
         torch.save({"crops": pool.tensors, "cpu_minutes": minutes}, path)
         return pool, minutes
 
-    def run(self, cell: Cell) -> dict[str, Any]:
-        """Learn one cell and measure it."""
+    def learnt(self, cell: Cell, path: Path) -> tuple[HierarchicalViT, dict[str, Any]]:
+        """The model of one cell, learnt unless it is in `path`, and what it took."""
+        if path.exists():
+            model, metadata = load_checkpoint(path)
+            return model, metadata.training
         classes = missing_classes(self.base)
         names = new_names(self.old.config.class_names, add=classes)
         config = self.config.model_copy(
@@ -229,18 +232,30 @@ class Bench:
         learner, columns = start_learner(self.old, names, shares, config)
         learn(learner, self.old, shares, columns, config, after_step=lambda step, terms: None)
         round_to_fp16(learner.model)
-        cpu_minutes = replay_minutes + (time.process_time() - cpu) / 60
-        thresholds = self.thresholds(learner.model, names, cell.part)
-        after = self.measure(learner.model, tuple(names), thresholds, cell.part)
+        took = {
+            "cpu_minutes": replay_minutes + (time.process_time() - cpu) / 60,
+            "pasted": sum(label in classes for sample in pasted for label in sample.labels),
+        }
+        unmeasured = {mode: dict.fromkeys(names, 0.5) for mode in self.metadata.thresholds}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        save_checkpoint(path, learner.model, name="candidate", thresholds=unmeasured, training=took)
+        return learner.model, took
+
+    def run(self, cell: Cell, path: Path) -> dict[str, Any]:
+        """Learn one cell and measure it."""
+        classes = missing_classes(self.base)
+        names = new_names(self.old.config.class_names, add=classes)
+        model, took = self.learnt(cell, path)
+        thresholds = self.thresholds(model, names, cell.part)
+        after = self.measure(model, tuple(names), thresholds, cell.part)
         return {
             **cell.__dict__,
+            **took,
             "new": list(classes),
             "pictures": self.sets["boards"].name,
             "before": self.before(),
             "after": after,
             "thresholds": thresholds,
-            "cpu_minutes": cpu_minutes,
-            "pasted": sum(label in classes for sample in pasted for label in sample.labels),
         }
 
     def thresholds(self, model: HierarchicalViT, names: dict[str, str | None], part: str) -> Thresholds:
@@ -373,7 +388,8 @@ def main() -> None:
     config = changed(IncrementalConfig(), options.overrides)
     (options.out / "cells").mkdir(parents=True, exist_ok=True)
     cells = plan_cells(options)
-    tag = f"{options.split}{options.limit_test}" + "".join(f"-{pair}" for pair in options.overrides)
+    settings = "".join(f"-{pair}" for pair in options.overrides)
+    tag = f"{options.split}{options.limit_test}{settings}"
     paths = {cell: options.out / "cells" / f"{cell.name}-{tag}.json" for cell in cells}
     left = [cell for cell in cells if not paths[cell].exists()]
     bases = list(dict.fromkeys([JOINT, *(cell.base for cell in cells)]))
@@ -398,7 +414,7 @@ def main() -> None:
     for cell in left:
         if cell.base not in benches:
             benches = {cell.base: Bench(cell.base, options.data, options.out, config, **setup)}
-        found = benches[cell.base].run(cell)
+        found = benches[cell.base].run(cell, options.out / "models" / f"{cell.name}{settings}.safetensors")
         write_atomically(paths[cell], json.dumps(found, indent=1).encode())
         print(
             cell.name,

@@ -25,6 +25,9 @@ class IncrementalConfig(Frozen):
     widen: int = Field(32, gt=0, description="channels that part=branch adds to the head's trunk")
     steps: int = Field(1400, gt=0)
     batch_size: int = Field(8, ge=2, description="crops per step")
+    replay_share: float = Field(
+        0.625, gt=0.0, lt=1.0, description="share of a step's crops that are of old boards"
+    )
     optim: OptimConfig = OptimConfig(lr=2e-3, min_lr=1e-5, weight_decay=0.01, warmup_steps=50)
     encoder_lr: float = Field(1.0, gt=0.0, description="rate of what lies before refine, times optim.lr")
     loss: LossConfig = LossConfig(box=2.0)

@@ -43,7 +43,7 @@ def prepare(
     tick: Tick,
     replay: Pool | None = None,
 ) -> list[Share]:
-    """The pools, and their shares of a batch: half of it shows new defects, half old boards.
+    """The pools, and their shares of a batch: `replay_share` of it shows old boards, the rest new defects.
 
     Args:
         replay: the pool of the old boards where it is known already.
@@ -83,8 +83,8 @@ def prepare(
         return _shared(pools, config.batch_size)
     if replay is not None:
         pools.append(replay)
-    old_crops = config.batch_size - config.batch_size // 2
-    return [*_shared(pools[:-1], config.batch_size // 2), Share(pools[-1], old_crops)]
+    old_crops = min(max(round(config.batch_size * config.replay_share), 1), config.batch_size - 1)
+    return [*_shared(pools[:-1], config.batch_size - old_crops), Share(pools[-1], old_crops)]
 
 
 def _after(tick: Tick, before: int, total: int, now: int) -> None:

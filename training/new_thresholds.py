@@ -14,7 +14,8 @@ from inspect_vit.thresholds import choose_thresholds, operating_point
 from training.metrics import of_class
 
 FLAGGED_SHARE = 0.01
-"""Old boards on which a new class may be called: at most this share, and none of fewer than 100."""
+"""Old boards on which a new class may be called outside every label: at most this share, and none of fewer
+than 100. A known defect called by the new name is no false call."""
 CAUTION = 0.9
 """A threshold is put this far below the worst example held back: the next one may score less."""
 LOWEST, HIGHEST = 0.1, 0.95
@@ -47,11 +48,7 @@ def new_threshold(measured: Measured, label: int, *, usual: float) -> float:
         found = matches.scores[matches.correct]
         if len(found):
             wanted = min(usual, CAUTION * float(found.min()))
-    false = [
-        float(own.scores.max(initial=0.0))
-        for own, labelled, is_old in zip(calls, truths, measured.is_old, strict=True)
-        if is_old and not len(labelled)
-    ]
+    false = _false_scores(measured, label)
     quiet = _above(false, math.floor(FLAGGED_SHARE * len(false)))
     return float(np.clip(max(wanted, quiet), LOWEST, HIGHEST))
 
@@ -101,7 +98,7 @@ def _false_scores(measured: Measured, label: int) -> NDArray[np.float64]:
     return best
 
 
-def _above(scores: Sequence[float] | NDArray[np.float64], allowed: int) -> float:
+def _above(scores: NDArray[np.float64], allowed: int) -> float:
     """A threshold that at most `allowed` of the scores reach."""
     ordered = np.sort(scores)[::-1]
     return float(ordered[allowed]) * 1.02 if len(ordered) > allowed else 0.0

@@ -96,3 +96,10 @@ def test_old_classes_flag_no_more_boards_than_before_where_they_still_find_as_mu
     after = _old_boards(scores, false, quiet=11 - len(false))
     found = kept_thresholds(before, after, {"spur": 0.5}, names, old)
     assert found["spur"] == pytest.approx(wanted, abs=1e-4)
+
+
+def test_a_known_defect_called_by_the_new_name_does_not_raise_the_new_threshold() -> None:
+    boards = Measured([_calls((1, 0.9, True))] * 50, [_truths(0)] * 50, [True] * 50)
+    assert new_threshold(boards, 1, usual=0.4) == 0.4
+    elsewhere = Measured([_calls((1, 0.9, False))] * 50, [_truths(0)] * 50, [True] * 50)
+    assert new_threshold(elsewhere, 1, usual=0.4) == pytest.approx(0.918)
