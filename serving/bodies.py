@@ -11,6 +11,7 @@ from starlette.requests import Request
 from serving.errors import FieldError
 
 Body = TypeVar("Body", bound=BaseModel)
+MAX_PLACE_CHARS = 200
 _NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 
 
@@ -37,6 +38,19 @@ async def read_json(request: Request, model: type[Body], *, max_bytes: int, exam
     try:
         return model.model_validate_json(body or b"{}")
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(str(part) for part in first["loc"]) or "body"
-        raise FieldError(f"{where[:200]}: {first['msg']}", hint=example) from error
+        raise FieldError(faults(error, nowhere="body")[0], hint=example) from error
+
+
+def faults(error: ValidationError, *, nowhere: str = "") -> list[str]:
+    """What does not fit, each as "place: words".
+
+    Args:
+        nowhere: the place of what concerns the whole.
+    """
+    found = []
+    for fault in error.errors(include_url=False, include_input=False):
+        where = ".".join(str(part) for part in fault["loc"])[:MAX_PLACE_CHARS] or nowhere
+        # Of the validators here, whose words say it all.
+        words = fault["msg"].removeprefix("Value error, ")
+        found.append(": ".join(filter(None, (where, words))))
+    return found

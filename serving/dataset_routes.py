@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from serving.audit import record_alone
-from serving.bodies import read_json
+from serving.bodies import faults, read_json
 from serving.dataset_files import export_dataset, list_datasets
 from serving.dataset_schemas import Dataset, DatasetFilter, DatasetPage
 from serving.datasets import Selection, list_examples, select_boards
@@ -58,8 +58,7 @@ async def preview(request: Request) -> Response:
     try:
         wanted = DatasetFilter.model_validate(values)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        raise FieldError(f"{first['loc'][0]}: {first['msg']}") from error
+        raise FieldError(faults(error)[0]) from error
     selection = await asyncio.to_thread(_select, _backend(request), wanted)
     return wire_response(selection.preview())
 

@@ -13,7 +13,6 @@ from pydantic import (
     ValidatorFunctionWrapHandler,
     WrapValidator,
 )
-from pydantic_core import PydanticCustomError
 
 from inspect_vit.config import Frozen
 from serving.dataset_schemas import DatasetFilter, Name
@@ -36,10 +35,9 @@ def _as_setting(value: object, check: ValidatorFunctionWrapHandler) -> object:
     try:
         return check(value)
     except ValidationError as error:
-        raise PydanticCustomError(
-            "setting",
-            "wanted true or false, a number from -{most} to {most}, or the name of a choice in lower case",
-            {"most": MAX_SETTING},
+        raise ValueError(
+            f"wanted true or false, a number from -{MAX_SETTING} to {MAX_SETTING}, or the name of a choice "
+            "in lower case"
         ) from error
 
 

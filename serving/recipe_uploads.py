@@ -12,6 +12,7 @@ from starlette.requests import Request
 
 from inspect_vit.golden import LEAST_BOARDS, MOST_BOARDS
 from inspect_vit.recipe import Recipe
+from serving.bodies import faults
 from serving.errors import FieldError, NotFoundError
 from serving.recipes import StoredRecipe, get_recipe
 from serving.registry import check_pin
@@ -86,11 +87,7 @@ def _parse(text: str) -> Recipe:
     try:
         return Recipe.model_validate_json(text)
     except ValidationError as error:
-        faults = "; ".join(
-            ": ".join(filter(None, (".".join(str(part) for part in fault["loc"]), fault["msg"])))
-            for fault in error.errors(include_input=False, include_url=False)
-        )
-        raise FieldError(f"recipe: {faults[:MAX_FAULTS_CHARS]}", hint=_EXAMPLE) from error
+        raise FieldError(f"recipe: {'; '.join(faults(error))[:MAX_FAULTS_CHARS]}", hint=_EXAMPLE) from error
 
 
 def recipe_of(database: Engine, upload: Upload) -> StoredRecipe | None:

@@ -14,6 +14,7 @@ from starlette.datastructures import FormData, Headers, UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
+from serving.bodies import faults
 from serving.errors import FieldError, MultipartError, NotMultipartError
 from serving.schemas import InspectOptions
 
@@ -155,12 +156,9 @@ def _read_options(form: FormData) -> InspectOptions:
     try:
         return InspectOptions.model_validate_json(text)
     except ValidationError as error:
-        faults = "; ".join(
-            ": ".join(filter(None, (".".join(str(part) for part in fault["loc"]), fault["msg"])))
-            for fault in error.errors(include_input=False, include_url=False)
-        )
         raise FieldError(
-            f"options: {faults[:500]}", hint='JSON such as {"include": ["overlay"], "min_score": 0.3}'
+            f"options: {'; '.join(faults(error))[:500]}",
+            hint='JSON such as {"include": ["overlay"], "min_score": 0.3}',
         ) from error
 
 
