@@ -48,11 +48,11 @@ from training.grow_head import new_names
 from training.healing import heal
 from training.incremental_config import IncrementalConfig
 from training.incremental_loop import learn
-from training.lesson import Material, prepare, start_learner
+from training.lesson import Material, prepare, settle, start_learner
 from training.new_thresholds import Measured, kept_thresholds, new_threshold
 from training.pasted_boards import read_pasted, write_pasted
 from training.pasting import cut_examples
-from training.pools import CACHED_PARTS, Pool, make_pool
+from training.pools import CACHED_PARTS, Prepared, make_pool
 
 HELD_GROUP = "77000"
 """Boards that no base was trained on. The first CALIBRATED choose new thresholds, the rest are for trials."""
@@ -163,14 +163,13 @@ class Bench:
         write_atomically(path, json.dumps(found).encode())
         return found
 
-    def replay(self, part: str) -> tuple[Pool, float]:
+    def replay(self, part: str) -> tuple[Prepared, float]:
         """Crops of the old boards, the same for every cell, and the CPU minutes that they took."""
-        key = "cached" if part in CACHED_PARTS else "pictures"
-        path = self.out / "features" / self.base / f"replay-{key}-{self.config.replay_crops}.pt"
+        path = self.out / "features" / self.base / f"replay-{self.config.replay_crops}.pt"
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists():
             kept = torch.load(path, weights_only=True)
-            return Pool(kept["crops"], True), kept["cpu_minutes"]
+            return Prepared(kept["crops"], True), kept["cpu_minutes"]
         cpu = time.process_time()
         chosen = self.own[: self.config.replay_limit]
         names = {name: name for name in self.old.config.class_names} | dict.fromkeys(
@@ -189,6 +188,7 @@ class Bench:
             tick=lambda done: None,
         )
         minutes = (time.process_time() - cpu) / 60
+        assert isinstance(pool, Prepared)
         torch.save({"crops": pool.tensors, "cpu_minutes": minutes}, path)
         return pool, minutes
 
@@ -204,7 +204,8 @@ class Bench:
         )
         work = self.out / "work" / f"{cell.task}-k{cell.k}-draw{cell.draw}"
         examples = examples_of(self.taught, classes, cell.k, cell.draw, work / "examples")
-        replay, replay_minutes = self.replay(cell.part) if config.protect else (None, 0.0)
+        is_cached = config.protect and cell.part in CACHED_PARTS
+        replay, replay_minutes = self.replay(cell.part) if is_cached else (None, 0.0)
         cpu = time.process_time()
         pasted: list[Sample] = []
         if config.protect:
@@ -220,7 +221,7 @@ class Bench:
             ):
                 pass
             pasted = read_pasted(work / "pasted")
-        material = Material(examples, pasted, [], True)
+        material = Material(examples, pasted, self.own[: config.replay_limit], True)
         shares = prepare(
             material,
             self.old,
@@ -231,6 +232,7 @@ class Bench:
         )
         learner, columns = start_learner(self.old, names, shares, config)
         learn(learner, self.old, shares, columns, config, after_step=lambda step, terms: None)
+        settle(learner.model, columns, config)
         round_to_fp16(learner.model)
         took = {
             "cpu_minutes": replay_minutes + (time.process_time() - cpu) / 60,

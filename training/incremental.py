@@ -26,6 +26,7 @@ from inspect_vit.model import HierarchicalViT
 from inspect_vit.results import Sample
 from training.before_after import BeforeAfter, table_lines
 from training.data import fingerprint
+from training.distill import Columns
 from training.fit import git_revision
 from training.grow_head import grow, new_names
 from training.incremental_config import IncrementalConfig
@@ -34,7 +35,7 @@ from training.incremental_data import Gathered, Request, gather, paste_examples
 from training.incremental_loop import Learner, learn, load_learner, save_learner
 from training.incremental_measure import Boards, judge
 from training.job_files import EXIT_TERMINATED, MetricsLog, Progress, Termination, termination
-from training.lesson import Material, prepare, start_learner
+from training.lesson import Material, prepare, settle, start_learner
 
 STATE, LOG, CURVES, TABLE, RUN = "state.safetensors", "metrics.jsonl", "curves.png", "table.json", "run.json"
 LOG_EVERY = 20
@@ -82,7 +83,8 @@ def add_class(request: Request, config: IncrementalConfig, *, out: Path) -> Path
         labels = request.add or tuple(counts)
         pasted = paste_examples(gathered, labels, tuple(names), config, out / "pasted", tick=tick)
         material = Material(gathered.taught, pasted, replay.taught, not replay.is_drawn)
-        learner, earlier_s = _learn(material, old, names, config, out, progress, asked)
+        learner, columns, earlier_s = _learn(material, old, names, config, out, progress, asked)
+        settle(learner.model, columns, config)
         round_to_fp16(learner.model)
         boards = Boards(replay.held, gathered.held, replay.is_drawn)
         verdicts = judge(
@@ -128,8 +130,8 @@ def _learn(
     out: Path,
     progress: Progress,
     asked: Termination,
-) -> tuple[Learner, float]:
-    """The learner after its last step, and the seconds that earlier processes spent on it."""
+) -> tuple[Learner, Columns, float]:
+    """The learner after its last step, its columns, and the seconds that earlier processes spent on it."""
     state, start = out / STATE, time.monotonic()
     shares = prepare(
         material, old, names, config, tick=lambda done, total: progress.tell("features", done, total)
@@ -155,7 +157,7 @@ def _learn(
             learn(learner, old, shares, columns, config, after_step=after_step)
     finally:
         log.close()
-    return learner, earlier_s
+    return learner, columns, earlier_s
 
 
 def _all(gathered: Gathered) -> list[Sample]:

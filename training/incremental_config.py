@@ -23,7 +23,7 @@ class IncrementalConfig(Frozen):
         "and the coarse level",
     )
     widen: int = Field(32, gt=0, description="channels that part=branch adds to the head's trunk")
-    steps: int = Field(1400, gt=0)
+    steps: int = Field(1800, gt=0)
     batch_size: int = Field(8, ge=2, description="crops per step")
     replay_share: float = Field(
         0.625, gt=0.0, lt=1.0, description="share of a step's crops that are of old boards"
@@ -43,12 +43,20 @@ class IncrementalConfig(Frozen):
         True,
         description="hold what was learnt by replay and distillation; off: fine-tune on the examples alone",
     )
-    new_crops: int = Field(400, gt=0, description="crops of the example boards that are prepared")
-    pasted_crops: int = Field(800, ge=0, description="crops of boards that examples were pasted into")
-    replay_crops: int = Field(2500, gt=0, description="crops of old boards")
+    new_bias: float = Field(
+        0.75,
+        ge=0.0,
+        description="by how much the logits of new classes are lowered in the end: the crops show them more "
+        "often than boards do",
+    )
+    new_crops: int = Field(
+        400, gt=0, description="crops of the example boards, prepared where the encoder is frozen"
+    )
+    pasted_crops: int = Field(800, gt=0, description="of boards that examples were pasted into")
+    replay_crops: int = Field(1500, gt=0, description="of old boards")
     pasted_boards: int = Field(150, ge=0, description="boards that examples are pasted into")
     pastes: int = Field(4, gt=0, description="most examples pasted into one of those")
-    replay_limit: int = Field(400, gt=0, description="old boards that are used, drawn at random")
+    replay_limit: int = Field(2000, gt=0, description="old boards that are used, drawn at random")
     drawn_boards: int = Field(120, gt=0, description="boards drawn where no old ones are given")
     measured_boards: int = Field(60, gt=0, description="old boards held back for thresholds and the table")
     held_back: float = Field(

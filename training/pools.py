@@ -1,4 +1,4 @@
-"""Crops prepared once and learnt from many times: with the encoder frozen, its features in place of pictures.
+"""What steps draw their crops from: with the encoder frozen, features prepared once; else fresh crops.
 
 Shape letters: N crops, c picture channels, S side in px, C channels, s = S / 4 cells, K classes.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -27,21 +28,53 @@ ENCODED = 8
 """Crops that go through the encoder at a time."""
 
 
-@dataclass(frozen=True)
-class Pool:
+FRESH = 1_000_000
+"""Crops of a pool that makes them when they are asked for: hardly any is seen twice."""
+
+
+class Pool(Protocol):
     """Crops of one kind of boards."""
 
-    tensors: dict[str, Tensor]
-    """(N, ...): targets as `DefectDataset` gives them; and fused (N, C, s, s), or board, reference
-    (N, c, S, S) and has_reference (N,)."""
+    @property
+    def is_complete(self) -> bool:
+        """Every old defect on these boards has its label; else what has none may be one."""
+
+    def __len__(self) -> int: ...
+
+    def take(self, rows: Sequence[int]) -> dict[str, Tensor]:
+        """A batch: targets as `DefectDataset` gives them, float32; and fused (B, C, s, s), or the pictures
+        board, reference (B, c, S, S) and has_reference (B,)."""
+
+
+@dataclass(frozen=True)
+class Fresh:
+    """Crops made when they are taken; crop i is always the same."""
+
+    dataset: DefectDataset
     is_complete: bool
-    """Every old defect on these boards has its label; else what has none may be one."""
+
+    def __len__(self) -> int:
+        return FRESH
+
+    def take(self, rows: Sequence[int]) -> dict[str, Tensor]:
+        """See `Pool`."""
+        crops = [self.dataset[row] for row in rows]
+        return {key: torch.stack([crop[key] for crop in crops]) for key in crops[0]}
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Crops that went through the encoder."""
+
+    tensors: dict[str, Tensor]
+    """(N, ...): targets as `DefectDataset` gives them, and fused (N, C, s, s)."""
+    is_complete: bool
 
     def __len__(self) -> int:
         return len(self.tensors["centres"])
 
     def take(self, rows: Sequence[int]) -> dict[str, Tensor]:
-        """A batch, float32 but for the pictures."""
+        """See `Pool`."""
         batch = {key: value[list(rows)] for key, value in self.tensors.items()}
         return {key: value.float() if key in HALF else value for key, value in batch.items()}
 
@@ -59,15 +92,18 @@ def make_pool(
     seed: int,
     tick: Callable[[int], None],
 ) -> Pool:
-    """Prepare `count` crops; crop i is a function of the settings and i alone.
+    """Crops of those boards; crop i is a function of the settings and i alone.
 
     Args:
-        model: the old model, whose encoder gives the features.
+        model: the old model, whose encoder gives the features where it is frozen.
+        count: of the crops that are prepared then.
         on_defects: share of crops that are placed on a labelled defect.
         good_share: share of crops and tiles whose board is the reference.
-        tick: called with the number of crops done.
+        tick: called with the number of crops prepared.
     """
     run = _crop_settings(model, class_names, config, on_defects=on_defects, good_share=good_share, seed=seed)
+    if config.part not in CACHED_PARTS:
+        return Fresh(DefectDataset(samples, run, total_crops=FRESH), is_complete)
     dataset = DefectDataset(samples, run, total_crops=count)
     columns: dict[str, list[Tensor]] = {}
     waiting: list[dict[str, Tensor]] = []
@@ -75,15 +111,14 @@ def make_pool(
         waiting.append(dataset[index])
         if len(waiting) == ENCODED or index == count - 1:
             batch = {key: torch.stack([crop[key] for crop in waiting]) for key in waiting[0]}
-            if config.part in CACHED_PARTS:
-                pictures = (batch.pop(key) for key in ("board", "reference", "has_reference"))
-                with torch.autocast("cpu", torch.bfloat16, enabled=bf16_is_native()):
-                    batch["fused"] = fused_tokens(model, *pictures)
+            pictures = (batch.pop(key) for key in ("board", "reference", "has_reference"))
+            with torch.autocast("cpu", torch.bfloat16, enabled=bf16_is_native()):
+                batch["fused"] = fused_tokens(model, *pictures)
             for key, value in batch.items():
                 columns.setdefault(key, []).append(value.half() if key in HALF else value)
             waiting = []
             tick(index + 1)
-    return Pool({key: torch.cat(parts) for key, parts in columns.items()}, is_complete)
+    return Prepared({key: torch.cat(parts) for key, parts in columns.items()}, is_complete)
 
 
 @torch.no_grad()

@@ -10,7 +10,7 @@ import torch
 
 from inspect_vit.checkpoint import load_checkpoint
 from training.grow_head import grow, new_names
-from training.pools import Pool
+from training.pools import Prepared
 from training.prototypes import LABELLED_LOGIT, OTHER_LOGIT, imprint
 
 
@@ -26,7 +26,7 @@ def test_means_of_labelled_and_other_cells_get_the_stated_logits(tiny_checkpoint
     fused[:, :8, 9:12, 9:12] += 3
     tensors = {"fused": fused, "centres": centres, "masks": centres, "counted": torch.ones(4, 1, 20, 20)}
     before = model.head.out.weight.clone()
-    imprint(model, [label], [Pool(tensors, True)])
+    imprint(model, [label], [Prepared(tensors, True)])
     with torch.no_grad():
         logits = model.head(model.refine(fused))
     for found in (logits.centre_logits[:, label], logits.mask_logits[:, label]):
