@@ -19,7 +19,7 @@ def test_only_centre_logits_of_new_classes_are_lowered(tiny_checkpoint: Path) ->
     settled.load_state_dict(model.state_dict())
     settle(settled, columns_of(old, names), IncrementalConfig(new_bias=1.25))
     generator = torch.manual_seed(3)
-    board = torch.randint(0, 256, (1, old.config.in_chans, 64, 64), generator=generator, dtype=torch.uint8)
+    board = torch.randint(0, 256, (1, old.config.in_chans, 320, 320), generator=generator, dtype=torch.uint8)
     with torch.inference_mode():
         was = model(board, board.flip(2), torch.ones(1)).head
         now = settled(board, board.flip(2), torch.ones(1)).head
