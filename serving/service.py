@@ -151,7 +151,9 @@ def _without_paths(text: str, error: Exception) -> str:
     """An error's text without the server's folders; the path that a client asked for is its own."""
     if isinstance(error, errors.NoRouteError | HTTPException):
         return text
-    return scrubbed(text, app.state.backend.config)
+    # Before the service is up there is no backend yet.
+    is_up = hasattr(app.state, "backend")
+    return scrubbed(text, app.state.backend.config if is_up else from_environment(os.environ))
 
 
 async def no_such_route(request: Request) -> Response:
