@@ -7,8 +7,9 @@ Bases are trained on boards from which a class was healed. An example is one lab
 which other new defects were healed; old defects on it stay and have no label. Each cell is one JSON under
 OUT/cells: what is there is not done again, and two processes may share OUT if their classes differ. Compared
 with: the same steps on the examples alone (no replay, no distillation), and a base that was trained on all
-classes with all labels. Thresholds are chosen as `add-class` does. Bases and measuring are in
-new_class_bases.py and new_class_measure.py; what is left is one experiment, read in one place.
+classes with all labels. Thresholds are chosen as `add-class` does. Bases, measuring and the table are
+in new_class_bases.py, new_class_measure.py and new_class_table.py; what is left is one experiment, read in
+one place.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from new_class_measure import (
     figures,
     truths_of,
 )
+from new_class_table import summary
 
 from inspect_vit.checkpoint import ReferenceMode, load_checkpoint, round_to_fp16, save_checkpoint
 from inspect_vit.config import changed
@@ -116,14 +118,13 @@ class Bench:
     ) -> None:
         self.base, self.root, self.out, self.config = base, root, out, config
         self.old, self.metadata = load_checkpoint(checkpoint(base, out))
-        self.kept: dict[tuple[str, int], Measured] = {}
+        self.of_old: dict[ReferenceMode, Measured] = {}
         every = read_deeppcb(root, "trainval")
         self.taught = [sample for sample in every if sample.group != HELD_GROUP]
         held = [sample for sample in every if sample.group == HELD_GROUP]
         measured = held[CALIBRATED:] if split == "dev" else read_deeppcb(root, "test")
         places = np.linspace(0, len(measured) - 1, min(limit, len(measured))).round().astype(int)
         self.samples = [measured[i] for i in places.tolist()]
-        name = f"{split}{len(self.samples)}"
         name = f"{split}{len(self.samples)}"
         self.sets = {
             "boards": Pictures(f"{name}-boards", self.samples, "pairs"),
@@ -265,7 +266,9 @@ class Bench:
         chosen: Thresholds = {}
         old_names = self.old.config.class_names
         for mode, scores in self.metadata.thresholds.items():
-            before = self.measured(self.old, old_names, mode, "whole")
+            if mode not in self.of_old:
+                self.of_old[mode] = self.measured(self.old, old_names, mode, "whole")
+            before = self.of_old[mode]
             after = self.measured(model, tuple(names), mode, part)
             usual = statistics.median(scores.values())
             chosen[mode] = kept_thresholds(before, after, scores, names, old_names) | {
@@ -279,59 +282,12 @@ class Bench:
         self, model: HierarchicalViT, names: Sequence[str], mode: ReferenceMode, part: str
     ) -> Measured:
         """A model's calls on the old boards held back."""
-        key = (mode, id(model))
-        if key not in self.kept:
-            sets = ("held pairs",) if mode == "with_reference" else ("held boards", "held clean")
-            calls = [call for name in sets for call in self.calls(model, name, part)]
-            truths = truths_of(self.held, names)
-            if mode == "without_reference":
-                truths += [NOTHING] * len(self.held)
-            self.kept = {k: v for k, v in self.kept.items() if k[1] == id(self.old)}
-            self.kept[key] = Measured(calls, truths, [True] * len(calls))
-        return self.kept[key]
-
-
-def summary(cells: Sequence[dict[str, Any]], joint: dict[str, Any]) -> list[str]:
-    """One line per class, k, method and part: mean and spread over the draws."""
-    lines = [
-        "| class | k | how | trained | draws | new AP | of joint | old AP | largest drop "
-        "| old recall | clean boards flagged | boards called outside | CPU minutes |",
-        "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for cell in cells:
-        groups.setdefault((cell["task"], cell["k"], cell["method"], cell["part"]), []).append(cell)
-    for (task, k, method, part), some in groups.items():
-        new = [statistics.mean(c["after"]["ap"][name] for name in c["new"]) for c in some]
-        upper = statistics.mean(joint["ap"][name] for name in some[0]["new"])
-        drops = [
-            max((c["before"]["ap"][name] - c["after"]["ap"][name], name) for name in c["before"]["ap"])
-            for c in some
-        ]
-        drop, worst = max(drops)
-        spread = f" +- {statistics.stdev(new):.3f}" if len(new) > 1 else ""
-        lines.append(
-            f"| {task} | {k} | {method} | {part} | {len(some)} | {statistics.mean(new):.3f}{spread} "
-            f"| {statistics.mean(new) / upper:.2f} | {_old(some, 'ap')} | {100 * drop:+.2f} ({worst}) "
-            f"| {_old(some, 'recall')} | {_change(some, 'clean_flagged')} "
-            f"| {_change(some, 'boards_called_outside')} "
-            f"| {statistics.mean(c['cpu_minutes'] for c in some):.1f} |"
-        )
-    return lines
-
-
-def _old(cells: Sequence[dict[str, Any]], key: str) -> str:
-    """The mean over old classes, before and after."""
-    before, after = (
-        statistics.mean(c[when][key][name] for c in cells for name in c["before"]["ap"])
-        for when in ("before", "after")
-    )
-    return f"{before:.3f} -> {after:.3f}"
-
-
-def _change(cells: Sequence[dict[str, Any]], key: str) -> str:
-    before, after = (statistics.mean(c[when][key] for c in cells) for when in ("before", "after"))
-    return f"{100 * before:.1f} -> {100 * after:.1f} %"
+        sets = ("held pairs",) if mode == "with_reference" else ("held boards", "held clean")
+        calls = [call for name in sets for call in self.calls(model, name, part)]
+        truths = truths_of(self.held, names)
+        if mode == "without_reference":
+            truths += [NOTHING] * len(self.held)
+        return Measured(calls, truths, [True] * len(calls))
 
 
 def plan_cells(options: argparse.Namespace) -> list[Cell]:
