@@ -41,6 +41,8 @@ from training.state import bf16_is_native, check_state, load_state, save_state
 
 LOG_EVERY = 20
 STATE, LOG, CURVES = "state.safetensors", "metrics.jsonl", "curves.png"
+UNCALIBRATED = "uncalibrated.safetensors"
+"""The model while its thresholds are chosen: under the name of the run it would pass for finished."""
 UNREADABLE = "unreadable.jsonl"
 """Pictures that could not be read on the way; another stood in for each."""
 
@@ -229,8 +231,10 @@ def _finish(config: TrainConfig, run: TrainingRun, out: Path) -> Path:
     }
     modes: tuple[ReferenceMode, ReferenceMode] = ("with_reference", "without_reference")
     thresholds: dict[ReferenceMode, dict[str, float]] = {mode: dict.fromkeys(names, 0.5) for mode in modes}
-    save_checkpoint(path, model, thresholds=thresholds, training=record, **common)
-    inspector = Inspector(path)
+    uncalibrated = out / UNCALIBRATED
+    save_checkpoint(uncalibrated, model, thresholds=thresholds, training=record, **common)
+    inspector = Inspector(uncalibrated)
+    uncalibrated.unlink()
     figures = {}
     for mode in modes[:1] if config.needs_reference else modes:
         boards = validation if mode == "with_reference" else validation + good_boards(validation)

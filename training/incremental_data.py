@@ -71,7 +71,8 @@ def gather(
     for label in request.add:
         if not _counts(samples)[label]:
             found = ", ".join(sorted(_counts(samples))) or "no class"
-            raise ConfigError(f"{request.data} has no example of {label!r}; its labels are of {found}")
+            hint = "; every setting needs a --set of its own" if "=" in label else ""
+            raise ConfigError(f"{request.data} has no example of {label!r}; its labels are of {found}{hint}")
     shown = [sample for sample in samples if not sample.is_ignored.all()]
     if not shown:
         raise ConfigError(f"{request.data} has no labelled defect to learn from")

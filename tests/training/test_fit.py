@@ -197,6 +197,21 @@ def test_kill_9_and_the_same_command_go_on(tree: dict[str, object], project: Pat
     assert logged[-1] == 80
 
 
+def test_a_run_stopped_while_thresholds_are_chosen_leaves_no_model_that_looks_finished(
+    tree: dict[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("training.fit.evaluate", stop)
+    with pytest.raises(KeyboardInterrupt):
+        fit(config_of(tree), out=tmp_path)
+    assert not [path for path in tmp_path.glob("*.safetensors") if path.name != STATE]
+    monkeypatch.undo()
+    metadata = read_metadata(fit(config_of(tree), out=tmp_path))
+    assert "validation" in metadata.training
+
+
 def test_a_state_of_another_configuration_is_refused(tree: dict[str, object], tmp_path: Path) -> None:
     config = config_of(tree, epochs=1)
     fit(config, out=tmp_path / "run")
