@@ -17,7 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import statistics
+import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -42,7 +42,7 @@ from inspect_vit.checkpoint import ReferenceMode, load_checkpoint, round_to_fp16
 from inspect_vit.config import changed
 from inspect_vit.files import write_atomically
 from inspect_vit.image_io import read_image
-from inspect_vit.matching import Truths
+from inspect_vit.matching import Detections, Truths
 from inspect_vit.model import HierarchicalViT
 from inspect_vit.results import Sample
 from training.formats.deeppcb import CLASS_NAMES, read_deeppcb
@@ -51,7 +51,7 @@ from training.healing import heal
 from training.incremental_config import IncrementalConfig
 from training.incremental_loop import learn
 from training.lesson import Material, prepare, settle, start_learner
-from training.new_thresholds import Measured, kept_thresholds, new_threshold
+from training.new_thresholds import Measured, kept_thresholds, new_threshold, usual_threshold
 from training.pasted_boards import read_pasted, write_pasted
 from training.pasting import cut_examples
 from training.pools import CACHED_PARTS, Prepared, make_pool
@@ -142,17 +142,29 @@ class Bench:
                 for shown in ("pairs", "boards", "clean")
             }
 
-    def calls(self, model: HierarchicalViT, name: str, part: str) -> Any:
-        """Calls on one set of pictures; by its cached features where the encoder is the old one."""
+    def calls(self, model: HierarchicalViT, name: str, part: str, owner: str) -> list[Detections]:
+        """Calls on one set of pictures, kept on disk for the next choice of thresholds.
+
+        Args:
+            part: where the encoder is the old one, its cached features are used.
+            owner: name of the model.
+        """
+        path = self.out / "calls" / owner / f"{self.sets[name].name}.pt"
+        if path.exists():
+            return [Detections(*each) for each in torch.load(path, weights_only=False)]
         if part not in CACHED_PARTS:
-            return calls_on_pictures(model, self.sets[name])
-        features = cache_features(self.out / "features" / self.base, self.old, self.sets[name])
-        return calls_on_features(model, features)
+            calls = calls_on_pictures(model, self.sets[name])
+        else:
+            features = cache_features(self.out / "features" / self.base, self.old, self.sets[name])
+            calls = calls_on_features(model, features)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        torch.save([(each.boxes, each.scores, each.labels) for each in calls], path)
+        return calls
 
     def measure(
-        self, model: HierarchicalViT, names: Sequence[str], thresholds: Thresholds, part: str
+        self, model: HierarchicalViT, names: Sequence[str], thresholds: Thresholds, part: str, owner: str
     ) -> dict[str, Any]:
-        boards, clean = (self.calls(model, name, part) for name in ("boards", "clean"))
+        boards, clean = (self.calls(model, name, part, owner) for name in ("boards", "clean"))
         return figures(boards, clean, self.samples, CLASS_NAMES, names, thresholds)
 
     def before(self) -> dict[str, Any]:
@@ -160,7 +172,8 @@ class Bench:
         path = self.out / "cells" / f"base-{self.base}-{self.sets['boards'].name}.json"
         if path.exists():
             return json.loads(path.read_text())  # type: ignore[no-any-return]
-        found = self.measure(self.old, self.old.config.class_names, self.metadata.thresholds, "whole")
+        names = self.old.config.class_names
+        found = self.measure(self.old, names, self.metadata.thresholds, "whole", self.base)
         write_atomically(path, json.dumps(found).encode())
         return found
 
@@ -198,6 +211,7 @@ class Bench:
         if path.exists():
             model, metadata = load_checkpoint(path)
             return model, metadata.training
+        shutil.rmtree(self.out / "calls" / path.stem, ignore_errors=True)
         classes = missing_classes(self.base)
         names = new_names(self.old.config.class_names, add=classes)
         config = self.config.model_copy(
@@ -249,8 +263,8 @@ class Bench:
         classes = missing_classes(self.base)
         names = new_names(self.old.config.class_names, add=classes)
         model, took = self.learnt(cell, path)
-        thresholds = self.thresholds(model, names, cell.part)
-        after = self.measure(model, tuple(names), thresholds, cell.part)
+        thresholds = self.thresholds(model, names, cell.part, path.stem)
+        after = self.measure(model, tuple(names), thresholds, cell.part, path.stem)
         return {
             **cell.__dict__,
             **took,
@@ -261,16 +275,18 @@ class Bench:
             "thresholds": thresholds,
         }
 
-    def thresholds(self, model: HierarchicalViT, names: dict[str, str | None], part: str) -> Thresholds:
+    def thresholds(
+        self, model: HierarchicalViT, names: dict[str, str | None], part: str, owner: str
+    ) -> Thresholds:
         """As `add-class` chooses them where no example is held back."""
         chosen: Thresholds = {}
         old_names = self.old.config.class_names
         for mode, scores in self.metadata.thresholds.items():
             if mode not in self.of_old:
-                self.of_old[mode] = self.measured(self.old, old_names, mode, "whole")
+                self.of_old[mode] = self.measured(self.old, old_names, mode, "whole", self.base)
             before = self.of_old[mode]
-            after = self.measured(model, tuple(names), mode, part)
-            usual = statistics.median(scores.values())
+            after = self.measured(model, tuple(names), mode, part, owner)
+            usual = usual_threshold(scores.values(), mode, new_bias=self.config.new_bias)
             chosen[mode] = kept_thresholds(before, after, scores, names, old_names) | {
                 name: new_threshold(after, label, usual=usual)
                 for label, (name, origin) in enumerate(names.items())
@@ -279,11 +295,11 @@ class Bench:
         return chosen
 
     def measured(
-        self, model: HierarchicalViT, names: Sequence[str], mode: ReferenceMode, part: str
+        self, model: HierarchicalViT, names: Sequence[str], mode: ReferenceMode, part: str, owner: str
     ) -> Measured:
         """A model's calls on the old boards held back."""
         sets = ("held pairs",) if mode == "with_reference" else ("held boards", "held clean")
-        calls = [call for name in sets for call in self.calls(model, name, part)]
+        calls = [call for name in sets for call in self.calls(model, name, part, owner)]
         truths = truths_of(self.held, names)
         if mode == "without_reference":
             truths += [NOTHING] * len(self.held)
@@ -365,6 +381,7 @@ def main() -> None:
         flush=True,
     )
     for base in missing:
+        shutil.rmtree(options.out / "calls" / base, ignore_errors=True)
         train_base(base, options.data, options.out, epochs=options.epochs)
     setup: dict[str, Any] = {"split": options.split, "limit": options.limit_test}
     joint = Bench(JOINT, options.data, options.out, config, **setup).before()

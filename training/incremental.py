@@ -88,7 +88,14 @@ def add_class(request: Request, config: IncrementalConfig, *, out: Path) -> Path
         round_to_fp16(learner.model)
         boards = Boards(replay.held, gathered.held, replay.is_drawn)
         verdicts = judge(
-            request.base, learner.model, metadata, names, boards, out / ".measured.safetensors", progress
+            request.base,
+            learner.model,
+            metadata,
+            names,
+            boards,
+            out / ".measured.safetensors",
+            progress,
+            new_bias=config.new_bias,
         )
         plot_learning(out / LOG, out / CURVES)
         table: BeforeAfter = {

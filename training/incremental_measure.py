@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ from inspect_vit.results import Sample
 from training.before_after import ClassRow, FalseCalls, class_rows, flagged, measure
 from training.job_files import Progress
 from training.loading import good_boards
-from training.new_thresholds import Measured, kept_thresholds, new_threshold
+from training.new_thresholds import Measured, kept_thresholds, new_threshold, usual_threshold
 
 Thresholds = dict[ReferenceMode, dict[str, float]]
 
@@ -44,17 +43,22 @@ def judge(
     boards: Boards,
     scratch: Path,
     progress: Progress,
+    *,
+    new_bias: float,
 ) -> Verdicts:
     """Inspect the boards held back with the old and the new model, in every mode in which the old one judges.
 
     Args:
         base: the old model's checkpoint. metadata: its own.
         scratch: file for the new model while it is measured; removed.
+        new_bias: by how much the logits of new classes were lowered.
     """
     old_names = metadata.model.class_names
     renamed = {name: origin for name, origin in names.items() if origin is not None}
     usual = {
-        mode: statistics.median([scores[origin] for origin in renamed.values()] or scores.values())
+        mode: usual_threshold(
+            [scores[origin] for origin in renamed.values()] or list(scores.values()), mode, new_bias=new_bias
+        )
         for mode, scores in metadata.thresholds.items()
     }
     chosen: Thresholds = {

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import statistics
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from inspect_vit.checkpoint import ReferenceMode
 from inspect_vit.matching import Detections, Matches, Truths, match_images
 from inspect_vit.thresholds import choose_thresholds, operating_point
 from training.metrics import of_class
 
-FLAGGED_SHARE = 0.01
+FLAGGED_SHARE = 0.005
 """Old boards on which a new class may be called outside every label: at most this share, and none of fewer
-than 100. A known defect called by the new name is no false call."""
+than 200. A known defect called by the new name is no false call."""
 CAUTION = 0.9
 """A threshold is put this far below the worst example held back: the next one may score less."""
 LOWEST, HIGHEST = 0.1, 0.95
 ENOUGH = 20
-"""Defects of an old class from which on its threshold may be chosen anew."""
+"""Defects of an old class from which on what is found of them may move its threshold."""
 
 
 @dataclass(frozen=True)
@@ -38,9 +40,22 @@ class Measured:
         return [self.calls[i] for i in kept], [self.truths[i] for i in kept]
 
 
+def usual_threshold(old_thresholds: Collection[float], mode: ReferenceMode, *, new_bias: float) -> float:
+    """Where the threshold of a new class lies if nothing speaks against it: the median of the old ones.
+
+    With a reference it is as much lower as the logits of new classes were lowered, which serves their names
+    and not their scores. Without one false calls are many, and a class known from few examples is not
+    called lightly.
+    """
+    usual = statistics.median(old_thresholds)
+    if mode == "without_reference":
+        return usual
+    return usual / (usual + math.exp(new_bias) * (1.0 - usual))
+
+
 def new_threshold(measured: Measured, label: int, *, usual: float) -> float:
-    """The usual threshold of the old classes; lower where it would miss an example held back, and higher
-    where it would flag old boards, which counts more."""
+    """The usual threshold; lower where it would miss an example held back, and higher where it would flag old
+    boards, which counts more."""
     calls, truths = of_class(measured.calls, measured.truths, label)
     matches = match_images(calls, truths)
     wanted = usual
@@ -60,11 +75,12 @@ def kept_thresholds(
     names: Mapping[str, str | None],
     old_names: Sequence[str],
 ) -> dict[str, float]:
-    """Of the classes that were known: as they were, unless the old boards show that they now do worse.
+    """Of the classes that were known: as they were, unless the old boards show that they now do otherwise.
 
-    A class that now calls more boards outside every label gets a higher threshold, but none at which it
-    finds fewer defects than before: learning moves scores up and down together. Where its F score fell, the
-    threshold is chosen anew on at least ENOUGH defects if that helps.
+    Learning moves scores up and down together, so both sides of a threshold are looked at. A class that would
+    flag more boards than before gets a higher one, but none at which it finds fewer defects. Where the scores
+    of its defects rose, the threshold follows half the way: escapes and false calls share the gain. Where its
+    F score fell all the same, it is chosen anew on at least ENOUGH defects if that helps.
     """
     chosen = {}
     new_names = tuple(names)
@@ -75,13 +91,17 @@ def kept_thresholds(
         was = match_images(*of_class(*before.old(), old_label))
         own = of_class(*after.old(), label)
         now = match_images(*own)
+        called = int((_false_scores(before, old_label) >= threshold).sum())
+        found = int((was.scores[was.correct] >= threshold).sum())
+        highest = max(threshold, min(_finding(now, found), HIGHEST))
+        quiet = float(np.clip(_above(_false_scores(after, label), called), threshold, highest))
         old_f = operating_point(was, threshold).f_score
-        if operating_point(now, threshold).f_score >= old_f:
-            called = int((_false_scores(before, old_label) >= threshold).sum())
-            found = int((was.scores[was.correct] >= threshold).sum())
-            quiet = _above(_false_scores(after, label), called)
-            threshold = max(threshold, min(quiet, _finding(now, found), HIGHEST))
-        elif now.num_truths >= ENOUGH:
+        if found >= ENOUGH:
+            gained = threshold + _finding(now, found) - _finding(was, found)
+            threshold = (quiet + float(np.clip(gained, quiet, highest))) / 2
+        else:
+            threshold = quiet
+        if now.num_truths >= ENOUGH and operating_point(now, threshold).f_score < old_f:
             again = choose_thresholds(*own, new_names)[name]
             if operating_point(now, again).f_score > operating_point(now, threshold).f_score:
                 threshold = again

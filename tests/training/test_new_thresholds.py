@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
 from inspect_vit.matching import Detections, Truths
-from training.new_thresholds import Measured, kept_thresholds, new_threshold
+from training.new_thresholds import Measured, kept_thresholds, new_threshold, usual_threshold
 
 BOX = np.array([[10, 10, 30, 30]], np.float32)
 FAR = np.array([[100, 100, 120, 120]], np.float32)
@@ -41,7 +43,7 @@ def _measured(examples: list[float], false: list[float], old_boards: int) -> Mea
         ([0.9, 0.8], [], 50, 0.4),
         ([0.9, 0.3], [], 50, 0.27),  # 0.9 of the worst example
         ([0.9, 0.3], [0.6], 50, 0.612),  # no old board of 50 may be flagged
-        ([0.9, 0.3], [0.6, 0.2], 100, 0.27),  # one of 100 may
+        ([0.9, 0.3], [0.6, 0.2], 200, 0.27),  # one of 200 may
         ([], [0.99], 50, 0.95),
         ([0.05], [], 50, 0.1),
     ],
@@ -49,6 +51,13 @@ def _measured(examples: list[float], false: list[float], old_boards: int) -> Mea
 def test_a_new_threshold(examples: list[float], false: list[float], old_boards: int, wanted: float) -> None:
     found = new_threshold(_measured(examples, false, old_boards), 1, usual=0.4)
     assert found == pytest.approx(wanted, abs=1e-4)
+
+
+def test_the_usual_threshold_follows_the_lowered_logits_where_there_is_a_reference() -> None:
+    old = [0.9, 0.5, 0.2]
+    assert usual_threshold(old, "without_reference", new_bias=0.75) == 0.5
+    assert usual_threshold(old, "with_reference", new_bias=0.0) == 0.5
+    assert usual_threshold(old, "with_reference", new_bias=0.75) == pytest.approx(1 / (1 + math.exp(0.75)))
 
 
 def _old_class(scores: list[float]) -> Measured:
@@ -81,11 +90,13 @@ def _old_boards(scores: list[float], false: list[float], quiet: int) -> Measured
 @pytest.mark.parametrize(
     ("scores", "false", "wanted"),
     [
-        ([0.8] * 30, [0.55], 0.5),  # one board was flagged before, one is
-        ([0.8] * 30, [0.55, 0.6, 0.7], 0.612),  # all defects found and one board flagged, as before
-        ([0.8] * 30, [0.55, 0.9, 0.9], 0.8),  # the higher one would miss what was found before
+        ([0.6] * 30, [0.55], 0.5),  # one board was flagged before, one is
+        ([0.6] * 30, [0.55, 0.57, 0.7], 0.5814),  # all defects found and one board flagged, as before
+        ([0.8] * 30, [0.55, 0.9, 0.9], 0.8),  # a higher one would miss what was found before
         ([0.95] * 10 + [0.52] * 20, [0.7, 0.6], 0.52),
-        ([0.8] * 30, [], 0.5),  # never lower than it was
+        ([0.55] * 30, [], 0.5),  # never lower than it was
+        ([0.8] * 30, [0.55], 0.6),  # the worst defect found rose by 0.2: half of that
+        ([0.8] * 30, [0.55, 0.6, 0.7], 0.656),  # half-way from where one board is flagged
     ],
 )
 def test_old_classes_flag_no_more_boards_than_before_where_they_still_find_as_much(
