@@ -128,6 +128,7 @@ class Bench:
         name = f"{split}{len(self.samples)}"
         self.sets = {
             "boards": Pictures(f"{name}-boards", self.samples, "pairs"),
+            "alone": Pictures(f"{name}-alone", self.samples, "boards"),
             "clean": Pictures(f"{name}-clean", self.samples, "clean"),
         }
         if base != JOINT:
@@ -164,8 +165,8 @@ class Bench:
     def measure(
         self, model: HierarchicalViT, names: Sequence[str], thresholds: Thresholds, part: str, owner: str
     ) -> dict[str, Any]:
-        boards, clean = (self.calls(model, name, part, owner) for name in ("boards", "clean"))
-        return figures(boards, clean, self.samples, CLASS_NAMES, names, thresholds)
+        boards, alone, clean = (self.calls(model, name, part, owner) for name in ("boards", "alone", "clean"))
+        return figures(boards, alone, clean, self.samples, CLASS_NAMES, names, thresholds)
 
     def before(self) -> dict[str, Any]:
         """Figures of the base itself, made once."""

@@ -114,6 +114,7 @@ def truths_of(samples: Sequence[Sample], names: Sequence[str]) -> list[Truths]:
 
 def figures(
     calls: list[Detections],
+    alone_calls: list[Detections],
     clean_calls: list[Detections],
     samples: Sequence[Sample],
     every_class: Sequence[str],
@@ -123,17 +124,25 @@ def figures(
     """AP and recall of each class; share of clean boards flagged; of boards with a call outside every label.
 
     Recall and shares are at the thresholds.
+
+    Args:
+        calls: with reference. alone_calls: the same boards without. clean_calls: good boards, without.
     """
     truths = truths_of(samples, names)
-    ap = ap_per_class(calls, truths, len(names), matching="same-class")
     clean = deployed_detections(clean_calls, names, thresholds["without_reference"])
     reached = deployed_detections(calls, names, thresholds["with_reference"])
     outside = match_images(reached, truths_of(samples, every_class))
     hit = match_images(reached, truths, matching="same-class")
     recall = [float(hit.recalled()[hit.truth_labels == label].mean()) for label in range(len(names))]
     return {
-        "ap": dict(zip(names, [round(value, 5) for value in ap], strict=True)),
+        "ap": _ap(calls, truths, names),
+        "ap_alone": _ap(alone_calls, truths, names),
         "recall": dict(zip(names, [round(value, 5) for value in recall], strict=True)),
         "clean_flagged": float(np.mean([len(d) > 0 for d in clean])),
         "boards_called_outside": len(np.unique(outside.images[outside.outside])) / len(calls),
     }
+
+
+def _ap(calls: list[Detections], truths: list[Truths], names: Sequence[str]) -> dict[str, float]:
+    values = ap_per_class(calls, truths, len(names), matching="same-class")
+    return dict(zip(names, [round(value, 5) for value in values], strict=True))

@@ -10,30 +10,36 @@ from typing import Any
 def summary(cells: Sequence[dict[str, Any]], joint: dict[str, Any]) -> list[str]:
     """One line per class, k, method and part: mean and spread over the draws."""
     lines = [
-        "| class | k | how | trained | draws | new AP | of joint | old AP | largest drop "
-        "| old recall | clean boards flagged | boards called outside | CPU minutes |",
-        "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
+        "| class | k | how | trained | draws | new AP | of joint | old AP | largest drop | old recall "
+        "| boards called outside | without reference: new AP | of joint | old AP | largest drop "
+        "| clean boards flagged | CPU minutes |",
+        "|" + "---|" * 17,
     ]
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for cell in cells:
         groups.setdefault((cell["task"], cell["k"], cell["method"], cell["part"]), []).append(cell)
     for (task, k, method, part), some in groups.items():
-        new = [statistics.mean(c["after"]["ap"][name] for name in c["new"]) for c in some]
-        upper = statistics.mean(joint["ap"][name] for name in some[0]["new"])
-        drops = [
-            max((c["before"]["ap"][name] - c["after"]["ap"][name], name) for name in c["before"]["ap"])
-            for c in some
-        ]
-        drop, worst = max(drops)
-        spread = f" +- {statistics.stdev(new):.3f}" if len(new) > 1 else ""
         lines.append(
-            f"| {task} | {k} | {method} | {part} | {len(some)} | {statistics.mean(new):.3f}{spread} "
-            f"| {statistics.mean(new) / upper:.2f} | {_old(some, 'ap')} | {100 * drop:+.2f} ({worst}) "
-            f"| {_old(some, 'recall')} | {_change(some, 'clean_flagged')} "
-            f"| {_change(some, 'boards_called_outside')} "
-            f"| {statistics.mean(c['cpu_minutes'] for c in some):.1f} |"
+            f"| {task} | {k} | {method} | {part} | {len(some)} | {_ap(some, joint, 'ap')} "
+            f"| {_old(some, 'recall')} | {_change(some, 'boards_called_outside')} | {_ap(some, joint, 'ap_alone')} "
+            f"| {_change(some, 'clean_flagged')} | {statistics.mean(c['cpu_minutes'] for c in some):.1f} |"
         )
     return lines
+
+
+def _ap(cells: Sequence[dict[str, Any]], joint: dict[str, Any], key: str) -> str:
+    """Of new classes, their share of joint training's, of old classes, and what one of them lost at most."""
+    new = [statistics.mean(c["after"][key][name] for name in c["new"]) for c in cells]
+    upper = statistics.mean(joint[key][name] for name in cells[0]["new"])
+    drops = [
+        max((c["before"][key][name] - c["after"][key][name], name) for name in c["before"][key])
+        for c in cells
+    ]
+    drop, worst = max(drops)
+    lost = f"{100 * drop:.2f} ({worst})" if drop > 0 else "none"
+    spread = f" +- {statistics.stdev(new):.3f}" if len(new) > 1 else ""
+    mean = statistics.mean(new)
+    return f"{mean:.3f}{spread} | {mean / upper:.2f} | {_old(cells, key)} | {lost}"
 
 
 def _old(cells: Sequence[dict[str, Any]], key: str) -> str:

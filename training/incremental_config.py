@@ -23,7 +23,7 @@ class IncrementalConfig(Frozen):
         "and the coarse level",
     )
     widen: int = Field(32, gt=0, description="channels that part=branch adds to the head's trunk")
-    steps: int = Field(1800, gt=0)
+    steps: int = Field(2400, gt=0)
     batch_size: int = Field(8, ge=2, description="crops per step")
     replay_share: float = Field(
         0.625, gt=0.0, lt=1.0, description="share of a step's crops that are of old boards"
@@ -66,14 +66,14 @@ class IncrementalConfig(Frozen):
         description="share of the examples held back for the new threshold, from MIN_HELD on",
     )
     augment: AugmentConfig = AugmentConfig(
-        reference_drop=0.25, misalign_share=0.7, misalign_px=4.0, edge_share=0.5, etch_share=0.15
+        reference_drop=0.5, misalign_share=0.7, misalign_px=4.0, edge_share=0.5, etch_share=0.15
     )
     data: DataConfig = DataConfig(
         format="auto",
         crop_size=320,
         zoom_share=0.3,
         zoom=(0.8, 1.5),
-        good_share=0.25,
+        good_share=0.35,
         mosaic_until=1.0,
         cache_mb=300,
         workers=0,
