@@ -19,11 +19,13 @@ def summary(cells: Sequence[dict[str, Any]], joint: dict[str, Any]) -> list[str]
     for cell in cells:
         groups.setdefault((cell["task"], cell["k"], cell["method"], cell["part"]), []).append(cell)
     for (task, k, method, part), some in groups.items():
-        lines.append(
-            f"| {task} | {k} | {method} | {part} | {len(some)} | {_ap(some, joint, 'ap')} "
-            f"| {_old(some, 'recall')} | {_change(some, 'boards_called_outside')} | {_ap(some, joint, 'ap_alone')} "
-            f"| {_change(some, 'clean_flagged')} | {statistics.mean(c['cpu_minutes'] for c in some):.1f} |"
-        )
+        minutes = statistics.mean(cell["cpu_minutes"] for cell in some)
+        columns = [
+            *(task, k, method, part, len(some)),
+            *(_ap(some, joint, "ap"), _old(some, "recall"), _change(some, "boards_called_outside")),
+            *(_ap(some, joint, "ap_alone"), _change(some, "clean_flagged"), f"{minutes:.1f}"),
+        ]
+        lines.append(f"| {' | '.join(map(str, columns))} |")
     return lines
 
 
