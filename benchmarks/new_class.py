@@ -139,7 +139,7 @@ class Bench:
             self.own = [own[i] for i in order[: -config.measured_boards]]
             self.held = [*healed, *(own[i] for i in order[-config.measured_boards :])]
             self.sets |= {
-                f"held {shown}": Pictures(f"held-{shown}", self.held, shown)
+                f"held {shown}": Pictures(f"held{len(self.held)}-{shown}", self.held, shown)
                 for shown in ("pairs", "boards", "clean")
             }
 
@@ -152,14 +152,16 @@ class Bench:
         """
         path = self.out / "calls" / owner / f"{self.sets[name].name}.pt"
         if path.exists():
-            return [Detections(*each) for each in torch.load(path, weights_only=False)]
+            kept = torch.load(path, weights_only=True)
+            return [Detections(*(column.numpy() for column in each)) for each in kept]
         if part not in CACHED_PARTS:
             calls = calls_on_pictures(model, self.sets[name])
         else:
             features = cache_features(self.out / "features" / self.base, self.old, self.sets[name])
             calls = calls_on_features(model, features)
         path.parent.mkdir(parents=True, exist_ok=True)
-        torch.save([(each.boxes, each.scores, each.labels) for each in calls], path)
+        columns = [(each.boxes, each.scores, each.labels) for each in calls]
+        torch.save([tuple(torch.from_numpy(column) for column in each) for each in columns], path)
         return calls
 
     def measure(
@@ -383,6 +385,8 @@ def main() -> None:
     )
     for base in missing:
         shutil.rmtree(options.out / "calls" / base, ignore_errors=True)
+        for figures_of_base in (options.out / "cells").glob(f"base-{base}-*.json"):
+            figures_of_base.unlink()
         train_base(base, options.data, options.out, epochs=options.epochs)
     setup: dict[str, Any] = {"split": options.split, "limit": options.limit_test}
     joint = Bench(JOINT, options.data, options.out, config, **setup).before()
