@@ -132,14 +132,14 @@ def stack_pictures(
 ) -> tuple[Tensor, Tensor]:
     """Pictures as floats (x / 255 - mean) / std, no reference as zeros: the pair, and with envelopes."""
     c = config.in_chans
-    extra = envelopes(board, reference, config.envelope_radii)
-    planes = torch.cat([board, reference, *extra], 1).contiguous(memory_format=torch.channels_last)
-    present = torch.cat(
-        [torch.ones_like(flag).expand(-1, c, 1, 1), flag.expand(-1, planes.shape[1] - c, 1, 1)], 1
-    )
-    offset = torch.zeros_like(present)
-    offset[:, : 2 * c] = -config.image_mean / config.image_std
-    pixels = torch.addcmul(offset * present, planes.to(flag.dtype), present / (255.0 * config.image_std))
+    scale, offset = 1 / (255.0 * config.image_std), -config.image_mean / config.image_std
+    # Plane by plane: a factor that differs between interleaved channels keeps a CPU from vectorising.
+    planes = [plane.to(flag.dtype).mul_(scale).add_(offset) for plane in (board, reference)]
+    planes += [
+        plane.to(flag.dtype).mul_(scale) for plane in envelopes(board, reference, config.envelope_radii)
+    ]
+    shown = [planes[0], *(plane.mul_(flag) for plane in planes[1:])]
+    pixels = torch.cat(shown, 1).contiguous(memory_format=torch.channels_last)
     return pixels[:, : 2 * c].contiguous(memory_format=torch.channels_last), pixels
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from inspect_vit.attention import attend, attention_weights, flash_layout
+from inspect_vit.attention import attend, attention_weights, drop, flash_layout
 from inspect_vit.errors import ConfigError
 from inspect_vit.positions import alibi_2d
 
@@ -94,6 +94,18 @@ def test_dropout_drops_and_keeps_the_mean() -> None:
         out = attend(q, k, v, dropout=0.5, backend=backend)  # type: ignore[arg-type]
         assert out.std() > 0.05
         assert out.mean().item() == pytest.approx(1.0, abs=0.1)
+
+
+@pytest.mark.parametrize("share", [0.001, 0.1, 0.5, 0.999])
+def test_drops_its_share_in_steps_of_a_byte_and_scales_up_the_rest(share: float) -> None:
+    torch.manual_seed(0)
+    weights = torch.ones(3, 347, 1023)  # 1065009 bytes, not a multiple of eight
+    dropped = drop(weights, share)
+    expected = min(round(share * 256), 255) / 256
+    assert (dropped == 0).double().mean().item() == pytest.approx(expected, abs=0.002)
+    assert dropped.max().item() == pytest.approx(1 / (1 - expected))
+    pattern = (dropped == 0).flatten()[: 8 * (weights.numel() // 8)].view(-1, 8).double()
+    assert pattern.mean(0).tolist() == pytest.approx([expected] * 8, abs=0.006), "some bytes are not uniform"
 
 
 def test_weights_of_some_rows_are_those_of_all_rows() -> None:
