@@ -27,6 +27,7 @@ from serving.store import Store
 
 ROOT = Path(__file__).parents[1]
 PROGRAM = (sys.executable, "-m", "inspect_vit.cli")
+DONE = frozenset((0,))
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Command:
     name: str
     arguments: tuple[str, ...]
     """Of the command line."""
-    good_codes: frozenset[int] = frozenset((0,))
+    good_codes: frozenset[int] = DONE
     has_store: bool = False
     """It reads the database and the pictures; other steps see neither."""
     stdout: Path | None = None
@@ -98,8 +99,13 @@ def in_words(code: int, files: JobFiles) -> str:
     return last or f"ended with exit code {code} and no word"
 
 
-def exported(context: JobContext, wanted: DatasetFilter) -> Generator[Command, int, Dataset]:
+def exported(
+    context: JobContext, wanted: DatasetFilter, *, good_codes: frozenset[int] = DONE
+) -> Generator[Command, int, Dataset]:
     """The data set of a filter; of a job that goes on, the one that it began with.
+
+    Args:
+        good_codes: exit codes after which the caller still has something to do.
 
     Raises:
         JobFailedError: it was not written.
@@ -115,7 +121,9 @@ def exported(context: JobContext, wanted: DatasetFilter) -> Generator[Command, i
         ]
         chosen += [f"--label={label}" for label in wanted.labels]
         arguments = ("data", "export", "--json", f"--actor={context.row.actor}", *chosen)
-        yield Command("export", arguments, has_store=True, stdout=summary)
+        code = yield Command("export", arguments, good_codes, has_store=True, stdout=summary)
+        if code not in DONE:
+            raise JobFailedError(in_words(code, context.files))
         dataset = read_summary(summary)
     if dataset is None:
         raise JobFailedError("the data set was not written; the log says why")

@@ -24,7 +24,7 @@ from serving.errors import (
 from serving.gate_command import GateAnswer, gate_answer, gate_command, unjudged
 from serving.job_schemas import JobResult, Promotion
 from serving.job_sets import read_part
-from serving.job_steps import PROGRAM, Command, JobContext, JobFailedError, Outcome, Steps, exported
+from serving.job_steps import DONE, PROGRAM, Command, JobContext, JobFailedError, Outcome, Steps, exported
 from serving.jobs import actor_of
 from serving.lineage import class_changes
 from serving.model_stages import NO_PIN, newest_stage
@@ -36,7 +36,7 @@ from serving.registry import find_model, production
 GATE_CODES = frozenset((0, 1, 3))
 """Pass, fail, insufficient."""
 ANY_CODES = frozenset(range(256)) - {128 + signal.SIGINT, 128 + signal.SIGTERM}
-"""Of a gate that an override goes ahead without, unless somebody ended it."""
+"""Of a step that an override goes ahead without, unless somebody ended it."""
 NO_BOARDS = (
     "there is no acceptance board: no verified board is in the acceptance part, and INSPECT_VIT_ACCEPTANCE "
     "is not set"
@@ -99,7 +99,14 @@ def promote(context: JobContext) -> Steps:
     if _is_there(engine, asked):
         # By a job before this one, or by this one before its service was killed.
         return _found_there(context, asked)
-    dataset = yield from exported(context, DatasetFilter(recipe=asked.recipe))
+    codes = ANY_CODES if asked.override else DONE
+    try:
+        dataset = yield from exported(context, DatasetFilter(recipe=asked.recipe), good_codes=codes)
+    except JobFailedError as error:
+        if not asked.override:
+            raise
+        words = f"its boards were not exported: {error}"
+        return _decided(context, asked, unjudged(words, context.config))
     part = home / dataset.folder / "acceptance"
     arguments: tuple[str, ...] = ()
     answer = GateAnswer(None)

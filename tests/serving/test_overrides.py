@@ -79,6 +79,23 @@ def test_an_override_goes_ahead_where_the_gate_could_not_judge_and_all_is_said(j
     assert (event.actor, event.recipe, event.reason) == ("eva", None, "x is not made any more")
 
 
+def test_an_override_goes_ahead_where_the_boards_cannot_be_exported(judged: Bench) -> None:
+    with judged.running():
+        learnt = judged.ended(judged.rename()).result
+        assert learnt is not None
+        folder = judged.config.home_dir / "datasets"
+        assert not folder.exists(), "another folder is blocked than the one that is written"
+        folder.write_text("in the way")
+        asked = Promotion(version=learnt.version, override=False, reason="the line stands")
+        assert judged.ended(judged.add(asked)).state == "failed"
+        assert production(judged.store.engine) == judged.base
+        forced = judged.ended(judged.add(asked.model_copy(update={"override": True})))
+    assert forced.state == "done", forced.reason
+    assert "the gate could not judge: its boards were not exported: " in forced.reason
+    assert str(judged.config.home_dir) not in forced.reason
+    assert production(judged.store.engine) == learnt.version
+
+
 def test_an_override_replaces_a_damaged_version_but_never_puts_one_in(judged: Bench) -> None:
     home = judged.config.home_dir
     with judged.running():
