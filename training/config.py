@@ -25,6 +25,9 @@ class DataConfig(Frozen):
     root: Path | None = Field(
         None, description="folder of the set; default for DeepPCB $INSPECT_VIT_DATA/deeppcb"
     )
+    also: tuple[Path, ...] = Field(
+        (), description="more labelled sets, of any format, that are learnt from and never validated on"
+    )
     references: str | None = Field(
         None, description="how boards find their reference, as `inspect-vit data check --references`"
     )

@@ -11,6 +11,7 @@ from inspect_vit.console import say
 from inspect_vit.errors import ConfigError
 from inspect_vit.results import Sample
 from training.config import TrainConfig, data_root
+from training.formats.dataset import DataSet
 from training.formats.deeppcb import read_deeppcb
 from training.formats.references import parse_groups, parse_references
 from training.formats.registry import read_dataset
@@ -45,6 +46,8 @@ def draw_pairs(config: TrainConfig, out: Path) -> None:
 def load_samples(config: TrainConfig, *, out: Path) -> tuple[list[Sample], list[Sample]]:
     """(training, validation) samples, parted by board group; what is in quarantine is in neither.
 
+    Sets of `data.also` are learnt from whole.
+
     Args:
         out: folder of the run, where `draw_pairs` wrote.
     """
@@ -56,7 +59,7 @@ def load_samples(config: TrainConfig, *, out: Path) -> tuple[list[Sample], list[
         training, validation = split_by_group(
             samples, groups=data.val_groups, fraction=data.val_share, seed=config.seed
         )
-    return training[: data.limit], validation[: data.limit]
+    return [*training[: data.limit], *_also(config)], validation[: data.limit]
 
 
 def read_samples(config: TrainConfig, *, out: Path) -> tuple[list[Sample], dict[Path, str]]:
@@ -75,10 +78,7 @@ def read_samples(config: TrainConfig, *, out: Path) -> tuple[list[Sample], dict[
             references=None if data.references is None else parse_references(data.references),
             groups=None if data.groups is None else parse_groups(data.groups),
         )
-        for fault in found.faults[:MAX_NAMED]:
-            say(f"{fault.where}: {fault.message}")
-        if len(found.faults) > MAX_NAMED:
-            say(f"... and {len(found.faults) - MAX_NAMED} more faults; inspect-vit data check lists them")
+        _tell_faults(found)
         samples = list(found.samples)
     _check_classes(samples, config)
     reasons = read_quarantine(data.quarantine) if data.quarantine else {}
@@ -89,6 +89,23 @@ def read_samples(config: TrainConfig, *, out: Path) -> tuple[list[Sample], dict[
             "was the set moved? run inspect-vit data check again"
         )
     return kept, left_out
+
+
+def _also(config: TrainConfig) -> list[Sample]:
+    samples: list[Sample] = []
+    for root in config.data.also:
+        found = read_dataset(root)
+        _tell_faults(found)
+        _check_classes(found.samples, config)
+        samples += found.samples
+    return samples
+
+
+def _tell_faults(found: DataSet) -> None:
+    for fault in found.faults[:MAX_NAMED]:
+        say(f"{fault.where}: {fault.message}")
+    if len(found.faults) > MAX_NAMED:
+        say(f"... and {len(found.faults) - MAX_NAMED} more faults; inspect-vit data check lists them")
 
 
 def good_boards(samples: Sequence[Sample]) -> list[Sample]:

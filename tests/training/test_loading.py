@@ -128,6 +128,24 @@ def test_a_set_that_is_not_there(data: dict[str, object], words: str, tmp_path: 
         load_samples(config(**data), out=tmp_path)
 
 
+def test_more_sets_are_learnt_from_and_never_validated_on(good: Path, tmp_path: Path) -> None:
+    drawn = {"format": "good", "root": str(good), "drawn_size": 128, "val_share": 0.3}
+    for name, count in (("first", 12), ("second", 5)):
+        draw_pairs(config(**drawn, drawn_pairs=count), tmp_path / name)
+    first, second = (tmp_path / name / PAIRS for name in ("first", "second"))
+    alone = config(format="coco", root=str(first), val_share=0.3, limit=2)
+    training, validation = load_samples(alone, out=tmp_path)
+    both, held_back = load_samples(
+        alone.model_copy(update={"data": alone.data.model_copy(update={"also": (second,)})}), out=tmp_path
+    )
+    assert [sample.image for sample in held_back] == [sample.image for sample in validation]
+    assert [sample.image for sample in both[:2]] == [sample.image for sample in training]
+    assert {sample.image.parent for sample in both[2:]} == {second.resolve()}
+    assert len(both) == 2 + 5, "a limit for trials is of the first set"
+    with pytest.raises(ConfigError, match="there is no folder"):
+        load_samples(config(format="coco", root=str(first), val_share=0.3, also=("gone",)), out=tmp_path)
+
+
 @pytest.mark.parametrize(
     ("data", "words"),
     [
