@@ -16,6 +16,8 @@ import json
 import statistics
 import time
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +38,7 @@ from training.metrics import average_precision, proportion
 from training.pairs import DefectPlan
 from training.protocols import threshold_at_outside
 from training.synthesise import synthesise
+from training.true_size import OPENINGS, true_size_px
 
 ROOT = Path(__file__).resolve().parent.parent
 MICRO_PX = (3, 8)
@@ -78,6 +81,16 @@ def longest_sides(samples: Sequence[Sample]) -> np.ndarray:
     return np.array(sides, np.int64)
 
 
+def true_sizes(samples: Sequence[Sample]) -> np.ndarray:
+    """(T, 2) px: true size of each labelled defect, by the two openings."""
+    sizes = []
+    for sample in samples:
+        assert sample.reference is not None
+        board, reference = (read_image(path)[0] for path in (sample.image, sample.reference))
+        sizes += [true_size_px(board, reference, box) for box in sample.boxes]
+    return np.array(sizes, np.int64)
+
+
 def at_false_calls(
     detections: list[Detections], truths: list[Truths], per_board: float
 ) -> tuple[Matches, float]:
@@ -102,6 +115,26 @@ def alternate(inspectors: dict[str, Inspector], rounds: int) -> dict[str, float]
     return {name: statistics.median(values) for name, values in times.items()}
 
 
+def grown_mb(model: torch.nn.Module) -> float:
+    """MB that a fresh process grows by at most while it inspects one 640x640 board with reference."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(_grown_mb, model).result()
+
+
+def _grown_mb(model: torch.nn.Module) -> float:
+    def resident_kb(name: str) -> int:
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith(name))
+
+    with torch.inference_mode():
+        for side in (64, 640):
+            picture = torch.zeros(1, 1, side, side, dtype=torch.uint8)
+            before = resident_kb("VmRSS")
+            Path("/proc/self/clear_refs").write_text("5")  # the peak counts from here
+            model(picture, picture, torch.ones(1))
+    return (resident_kb("VmHWM") - before) / 1024
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -109,6 +142,7 @@ def main() -> None:
     parser.add_argument("data", type=Path, help="folder that holds PCBData/")
     parser.add_argument("--out", type=Path, default=Path("hierarchy"))
     parser.add_argument("--epochs", type=int, default=8)
+    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--boards", type=int, default=500, help="pairs with drawn micro-defects")
     parser.add_argument(
         "--limit", type=int, default=None, help="train on the first pictures only, for trials"
@@ -117,7 +151,13 @@ def main() -> None:
     options = parser.parse_args()
     base = load_config(ROOT / "configs" / "deeppcb_nano.yaml", TrainConfig)
     data = base.data.model_copy(update={"root": options.data.resolve(), "limit": options.limit})
-    fair = {"name": "hierarchy", "init_from": None, "epochs": options.epochs, "data": data}
+    fair = {
+        "name": "hierarchy",
+        "init_from": None,
+        "epochs": options.epochs,
+        "data": data,
+        "seed": options.seed,
+    }
     hierarchy = base.model_copy(update=fair)
     tree = hierarchy.model_dump() | {"name": "plain-vit16", "plain_vit": {"embed_dim": 192, "depth": 4}}
     plain = TrainConfig.model_validate(tree)
@@ -136,21 +176,34 @@ def main() -> None:
     micro = draw_micro_defects(options.data, options.out, boards=options.boards)
     sides = longest_sides(micro)
     test = read_deeppcb(options.data, "test")
+    real = true_sizes(test)
     milliseconds = alternate(inspectors, options.rounds)
+    class_names = list(base.model.class_names)
     rows: dict[str, dict[str, object]] = {}
     for name, inspector in inspectors.items():
-        row: dict[str, object] = {"parameters": sizes[name], "ms": round(milliseconds[name], 1)}
+        row: dict[str, object] = {
+            "parameters": sizes[name],
+            "ms": round(milliseconds[name], 1),
+            "MB": round(grown_mb(inspector.model), 1),
+        }
         for mode in ("with", "without"):
             found = evaluate(inspector, test, with_reference=mode == "with", label=f"{name}, test {mode}")
             matches = match_images(*found)
             row[f"AP, {mode} reference"] = round(average_precision(matches.correct, matches.num_truths), 4)
+            matches, _ = at_false_calls(*found, OUTSIDE_PER_BOARD)
+            hit, shorts = matches.found(), matches.truth_labels == class_names.index("short")
+            for column, opening in enumerate(OPENINGS):
+                small = (real[:, column] > 0) & (real[:, column] <= MICRO_PX[1])
+                for kind, inside in (("defects", small), ("shorts", small & shorts)):
+                    key = f"real {kind} of true size <= 8 px ({opening}x{opening} opening), {mode}"
+                    row[key] = proportion(int(hit[inside].sum()), int(inside.sum()))
             found = evaluate(inspector, micro, with_reference=mode == "with", label=f"{name}, micro {mode}")
             matches, _ = at_false_calls(*found, OUTSIDE_PER_BOARD)
             hit = matches.found()
-            for label, kind in enumerate(inspector.metadata.model.class_names):
+            for label, kind in enumerate(class_names):
                 inside = matches.truth_labels == label
                 row[f"{kind} of 3 to 8 px, {mode}"] = proportion(int(hit[inside].sum()), int(inside.sum()))
-            shorts = matches.truth_labels == list(inspector.metadata.model.class_names).index("short")
+            shorts = matches.truth_labels == class_names.index("short")
             for low, high in ((3, 4), (5, 6), (7, 8)):
                 inside = shorts & (sides >= low) & (sides <= high)
                 row[f"shorts of {low} to {high} px, {mode}"] = proportion(
