@@ -92,10 +92,10 @@ def _misses_false_calls(report: dict[str, Any], record: Record) -> Figure:
     flagged.set(xlabel="share of good boards flagged (dots: deployed thresholds)")
     for axis in (per_image, flagged):
         axis.set(ylabel=f"defects missed or of wrong class, share of n = {num_defects}")
-        # Linear up to the first power of ten that n pictures can resolve, so that zero has a place.
+        # Linear up to the first power of ten that n can resolve, so that zero has a place.
         axis.set_xscale("symlog", linthresh=10.0 ** np.ceil(-np.log10(report["data"]["images"])))
-        axis.set_yscale("log")
-        axis.set_xlim(left=0.0)
+        axis.set_yscale("symlog", linthresh=10.0 ** np.ceil(-np.log10(max(num_defects, 1))))
+        axis.set(xlim=(0.0, None), ylim=(0.0, None))
         if axis.has_data():
             axis.legend(fontsize=8)
     return figure
