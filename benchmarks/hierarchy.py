@@ -147,6 +147,9 @@ def main() -> None:
     parser.add_argument(
         "--limit", type=int, default=None, help="train on the first pictures only, for trials"
     )
+    parser.add_argument(
+        "--checkpoint", type=Path, nargs="*", default=[], help="more to measure, of DeepPCB's six classes"
+    )
     parser.add_argument("--rounds", type=int, default=20, help="timed passes")
     options = parser.parse_args()
     base = load_config(ROOT / "configs" / "deeppcb_nano.yaml", TrainConfig)
@@ -172,6 +175,12 @@ def main() -> None:
     sizes = {name: sum(p.numel() for p in i.model.parameters()) for name, i in inspectors.items()}
     first, second = sizes.values()
     assert abs(first / second - 1) <= 0.05, f"parameters {sizes} are further apart than 5 %"
+    for path in options.checkpoint:
+        other = Inspector(path)
+        assert other.metadata.model.class_names == base.model.class_names, f"{path} knows other classes"
+        name = f"{other.metadata.name} {other.metadata.version}"
+        inspectors[name] = other
+        sizes[name] = sum(p.numel() for p in other.model.parameters())
 
     micro = draw_micro_defects(options.data, options.out, boards=options.boards)
     sides = longest_sides(micro)
