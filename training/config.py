@@ -26,7 +26,9 @@ class DataConfig(Frozen):
         None, description="folder of the set; default for DeepPCB $INSPECT_VIT_DATA/deeppcb"
     )
     also: tuple[Path, ...] = Field(
-        (), description="more labelled sets, of any format, that are learnt from and never validated on"
+        (),
+        description="more labelled sets, of any format, that are learnt from whole: nothing of them is "
+        "validated on or quarantined",
     )
     references: str | None = Field(
         None, description="how boards find their reference, as `inspect-vit data check --references`"
