@@ -74,7 +74,7 @@ def cache_features(folder: Path, model: HierarchicalViT, pictures: Pictures) -> 
 
 def calls_on_features(model: HierarchicalViT, features: NDArray[np.float16]) -> list[Detections]:
     """What the head says of cached features."""
-    with torch.inference_mode():
+    with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16, enabled=bf16_is_native()):
         heads = (model.head(model.refine(torch.from_numpy(f[None].astype(np.float32)))) for f in features)
         shares = torch.zeros(1, 3, *features.shape[2:])
         return list(_calls((as_output(head, shares) for head in heads), features.shape[2] * 4))

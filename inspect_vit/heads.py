@@ -57,7 +57,11 @@ class DefectHead(nn.Module):
 
     def forward(self, x: Tensor) -> HeadOutput:
         """x: (B, C, h, w)."""
-        centre, box, mask = self.out(self.trunk(x)).split((self.num_classes, 4, self.num_classes), 1)
+        return self.read(self.trunk(x))
+
+    def read(self, features: Tensor) -> HeadOutput:
+        """What the last layer makes of the trunk's features, (B, width, h, w)."""
+        centre, box, mask = self.out(features).split((self.num_classes, 4, self.num_classes), 1)
         return HeadOutput(centre, box.clamp(max=6.0).exp() * self.stride, mask)
 
 

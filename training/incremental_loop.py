@@ -12,6 +12,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from timm.scheduler import CosineLRScheduler
 from torch import Tensor, nn
+from torch.nn import functional
 
 from inspect_vit.errors import CheckpointError, ConfigError
 from inspect_vit.files import write_atomically
@@ -132,9 +133,7 @@ def learn(
         learner.scheduler.step_update(learner.step)
         batch = draw_batch(shares, np.random.default_rng((config.seed, learner.step, 3)))
         with torch.autocast("cpu", torch.bfloat16, enabled=bf16_is_native()):
-            with torch.no_grad():
-                before = answer(old, batch) if config.protect else None
-            now = answer(model, batch)
+            now, before = answers(model, old, batch, config)
         terms = learning_loss(now, before, batch, columns, config)
         if not torch.isfinite(terms["loss"]):
             raise ConfigError(
@@ -162,6 +161,34 @@ def draw_batch(shares: Sequence[Share], rng: np.random.Generator) -> dict[str, T
         for share in shares
     ]
     return {key: torch.cat([part[key] for part in parts]) for key in parts[0]}
+
+
+def answers(
+    model: HierarchicalViT, old: HierarchicalViT, batch: dict[str, Tensor], config: IncrementalConfig
+) -> tuple[ModelOutput, ModelOutput | None]:
+    """What the learner says of a batch, and what the old model says where that is held."""
+    if config.part == "branch":
+        return branch_answers(model, old, batch["fused"])
+    with torch.no_grad():
+        before = answer(old, batch) if config.protect else None
+    return answer(model, batch), before
+
+
+def branch_answers(
+    model: HierarchicalViT, old: HierarchicalViT, fused: Tensor
+) -> tuple[ModelOutput, ModelOutput]:
+    """With a branch both read the same old channels: these are computed once, and no gradient goes there."""
+    with torch.no_grad():
+        refined = old.refine(fused)
+        channels = old.head.trunk(refined)
+        before = old.head.read(channels)
+    conv, act = model.head.trunk
+    assert isinstance(conv, nn.Conv2d) and conv.bias is not None
+    width = old.config.head_width
+    added = act(functional.conv2d(refined, conv.weight[width:], conv.bias[width:], padding=conv.padding))
+    # A slice of the gradient of `cat` takes the slow way through the backward pass of GELU.
+    added.register_hook(lambda gradient: gradient.contiguous(memory_format=torch.channels_last))
+    return as_output(model.head.read(torch.cat([channels, added], 1))), as_output(before)
 
 
 def answer(model: HierarchicalViT, batch: dict[str, Tensor]) -> ModelOutput:
