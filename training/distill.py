@@ -16,7 +16,7 @@ from inspect_vit.heads import HeadOutput
 from inspect_vit.model import ModelOutput
 from training.config import LossConfig
 from training.incremental_config import IncrementalConfig
-from training.losses import box_loss, total_loss
+from training.losses import box_loss, cross_entropy, in_planes, softplus, total_loss
 
 SETTLED = 0.02
 """A cell where a labelled centre's heat is above this belongs to that defect, about as far as its box."""
@@ -52,11 +52,13 @@ def learning_loss(
             label. Elsewhere old classes learn no background outside labels, and new ones none where the old
             model sees something, which may be one of theirs.
     """
+    answer = answer._replace(head=in_planes(answer.head))
     if old is None:
         return total_loss(answer.head, batch, config.loss)
+    old = old._replace(head=in_planes(old.head))
     centres = batch["centres"]
     settled = centres.amax(1, keepdim=True) > SETTLED  # (B, 1, s, s)
-    old_scores = old.head.centre_logits.float().sigmoid().amax(1, keepdim=True)
+    old_scores = old.head.centre_logits.sigmoid().amax(1, keepdim=True)
     complete = batch["complete"].view(-1, 1, 1, 1) > 0
     taken = settled & ~complete
     for label in columns.new:
@@ -81,7 +83,7 @@ def _wrong_names(logits: Tensor, centres: Tensor, columns: Columns) -> Tensor:
     """
     at = centres[:, list(columns.new)].amax(1) > 0.5 if columns.new else centres[:, 0] > 1
     old = logits.float()[:, list(columns.kept)].movedim(1, -1)[at]
-    return functional.softplus(old).sum() / at.sum().clamp(min=1)
+    return softplus(old).sum() / at.sum().clamp(min=1)
 
 
 def holding_terms(
@@ -95,10 +97,14 @@ def holding_terms(
         free: (B, 1, s, s), cells of labelled examples, about which the old model may be wrong.
     """
     counted = (~free).float()
-    kept, before = list(columns.kept), list(columns.before)
-    centre = _entropy(answer.head.centre_logits[:, kept], old.head.centre_logits[:, before], counted)
-    mask = _entropy(answer.head.mask_logits[:, kept], old.head.mask_logits[:, before], counted)
-    score = old.head.centre_logits[:, before].float().sigmoid().amax(1, keepdim=True)
+    kept, before = torch.tensor(columns.kept), torch.tensor(columns.before)
+
+    def entropy(logits: Tensor, old_logits: Tensor) -> Tensor:
+        return _entropy(logits.index_select(1, kept), old_logits.index_select(1, before), counted)
+
+    centre = entropy(answer.head.centre_logits, old.head.centre_logits)
+    mask = entropy(answer.head.mask_logits, old.head.mask_logits)
+    score = old.head.centre_logits.index_select(1, before).float().sigmoid().amax(1, keepdim=True)
     trust = score * (score > BOX_SURE) * counted
     box = box_loss(answer.head.distances, old.head.distances.float(), trust)
     loss = weights.centre * centre + weights.box * box + weights.mask * mask
@@ -108,9 +114,8 @@ def holding_terms(
 def _entropy(logits: Tensor, old_logits: Tensor, counted: Tensor) -> Tensor:
     """Cross-entropy above its least value, over the old probability mass."""
     logits, target = logits.float(), old_logits.float().sigmoid()
-    entropy = functional.binary_cross_entropy_with_logits(logits, target, reduction="none")
-    least = functional.binary_cross_entropy_with_logits(old_logits.float(), target, reduction="none")
-    return ((entropy - least) * counted).sum() / (target * counted).sum().clamp(min=1)
+    above_least = cross_entropy(logits, target) - cross_entropy(old_logits.float(), target)
+    return (above_least * counted).sum() / (target * counted).sum().clamp(min=1)
 
 
 def as_output(head: HeadOutput, gate_shares: Tensor | None = None) -> ModelOutput:

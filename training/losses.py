@@ -4,10 +4,22 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from inspect_vit.heads import HeadOutput
 from training.config import LossConfig
+
+HIGHEST = 80.0
+"""A logit above it counts as it: beyond, float32 has no exp(-logit)."""
+
+
+def softplus(logits: Tensor) -> Tensor:
+    """log(1 + exp(logits)), to 1e-7. With AVX-512 all that builds on log1p takes some five times as long."""
+    return -(-logits.clamp(max=HIGHEST)).sigmoid().log()
+
+
+def cross_entropy(logits: Tensor, shares: Tensor) -> Tensor:
+    """Of shares, 0 to 1, against the sigmoid of logits, element by element; in nats."""
+    return softplus(logits) - logits.clamp(max=HIGHEST) * shares
 
 
 def centre_loss(logits: Tensor, heat: Tensor, counted: Tensor) -> Tensor:
@@ -18,9 +30,10 @@ def centre_loss(logits: Tensor, heat: Tensor, counted: Tensor) -> Tensor:
     logits = logits.float()
     p = logits.sigmoid()
     positive = heat == 1
-    found = functional.logsigmoid(logits) * (1 - p) ** 2 * positive
-    quiet = functional.logsigmoid(-logits) * p**2 * (1 - heat) ** 4 * counted * ~positive
-    return -(found + quiet).sum() / positive.sum().clamp(min=1)
+    surprise = softplus(logits)  # -log(1 - p); -log(p) is that less the logit
+    found = (surprise - logits.clamp(max=HIGHEST)) * (1 - p).square() * positive
+    quiet = surprise * p.square() * (1 - heat).square().square() * counted * ~positive
+    return (found + quiet).sum() / positive.sum().clamp(min=1)
 
 
 def box_loss(distances: Tensor, wanted: Tensor, weights: Tensor) -> Tensor:
@@ -45,12 +58,18 @@ def mask_loss(logits: Tensor, shares: Tensor, counted: Tensor) -> Tensor:
     logits, shares: (B, K, s, s). counted: (B, 1, s, s) of 0 or 1.
     """
     logits = logits.float()
-    entropy = functional.binary_cross_entropy_with_logits(logits, shares, reduction="none")
+    entropy = cross_entropy(logits, shares)
     return (entropy * (logits.sigmoid() - shares).abs() ** 2 * counted).sum() / shares.sum().clamp(min=1)
+
+
+def in_planes(head: HeadOutput) -> HeadOutput:
+    """float32 with one plane after the other, as targets are: element by element over two layouts is slow."""
+    return HeadOutput(*(part.float().contiguous() for part in head))
 
 
 def total_loss(head: HeadOutput, batch: dict[str, Tensor], weights: LossConfig) -> dict[str, Tensor]:
     """The terms and their weighted sum under "loss"."""
+    head = in_planes(head)
     terms = {
         "centre": centre_loss(head.centre_logits, batch["centres"], batch["counted"]),
         "box": box_loss(head.distances, batch["distances"], batch["box_weights"]),

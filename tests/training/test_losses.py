@@ -6,8 +6,9 @@ import math
 
 import pytest
 import torch
+from torch.nn import functional
 
-from training.losses import box_loss, centre_loss, mask_loss
+from training.losses import box_loss, centre_loss, cross_entropy, mask_loss, softplus
 
 
 def test_centre_loss_by_hand() -> None:
@@ -52,3 +53,22 @@ def test_losses_are_finite_without_any_defect_and_at_extreme_logits() -> None:
         total.backward()
         assert torch.isfinite(total)
         assert logits.grad is not None and torch.isfinite(logits.grad).all()
+
+
+def test_softplus_and_cross_entropy_are_the_usual_ones() -> None:
+    logits = torch.linspace(-90, 79, 400, requires_grad=True)
+    shares = torch.linspace(0, 1, 400)
+    pairs = (
+        (softplus(logits), functional.softplus(logits)),
+        (
+            cross_entropy(logits, shares),
+            functional.binary_cross_entropy_with_logits(logits, shares, reduction="none"),
+        ),
+    )
+    for mine, usual in pairs:
+        assert torch.allclose(mine, usual, rtol=1e-5, atol=1e-6)
+        slope, wanted = (torch.autograd.grad(value.sum(), logits)[0] for value in (mine, usual))
+        assert torch.allclose(slope, wanted, rtol=1e-4, atol=1e-6)
+    far = torch.tensor([300.0, -300.0], requires_grad=True)
+    assert torch.isfinite(cross_entropy(far, torch.tensor([1.0, 0.0]))).all()
+    assert cross_entropy(far, torch.tensor([1.0, 0.0])).abs().max() < 1e-6
