@@ -74,11 +74,37 @@ def boxes_from_distances(distances: Tensor, stride: int) -> Tensor:
     return torch.stack([x - left, y[:, None] - top, x + right, y[:, None] + bottom], 1)
 
 
+def vote(
+    scores: Tensor, distances: Tensor, label: Tensor, row: Tensor, column: Tensor, *, stride: int
+) -> Tensor:
+    """(4, n) distances of the box around each peak, px: the mean of the boxes that 3x3 cells give, by squares
+    of their scores of its class.
+
+    All these cells learn the same box (`training.targets.BOX_REACH`), each errs in its own way. It is the box
+    voting of Gidaris and Komodakis (ICCV 2015), section 3.3, among cells. What is not finite has no vote.
+
+    Args:
+        scores: (K, r, w), 0..1. distances: (4, r, w), px. label, row, column: (n,) the peaks.
+    """
+    is_known = scores.isfinite() & distances.isfinite().all(0)
+    weights = functional.pad((scores.square() * is_known).nan_to_num(0.0), (1, 1, 1, 1))
+    padded = functional.pad(distances.nan_to_num(0.0, 0.0, 0.0), (1, 1, 1, 1))
+    total, votes = distances.new_zeros(4, len(label)), distances.new_zeros(len(label))
+    for down in (-1, 0, 1):
+        for right in (-1, 0, 1):
+            place = row + 1 + down, column + 1 + right
+            weight = weights[label, place[0], place[1]]
+            nearer = stride * distances.new_tensor([right, down, -right, -down])[:, None]
+            total += weight * (padded[:, place[0], place[1]] - nearer)
+            votes += weight
+    return total / votes
+
+
 class PeakFinder:
     """Peaks of the centre maps, given from top to bottom in bands of rows; of each band the best are kept.
 
     A peak is a cell with no higher score of its class in its 3x3 neighbours, so the last row of a band waits
-    for the next one.
+    for the next one. Its box is the vote of these cells.
     """
 
     def __init__(self, *, stride: int, min_score: float, sure_score: float, num_unsure: int) -> None:
@@ -102,19 +128,20 @@ class PeakFinder:
         end = scores.shape[1] if is_last else scores.shape[1] - 1
         pooled = functional.max_pool2d(scores[None], 3, stride=1, padding=1)[0]
         peaks = (scores * (scores == pooled))[:, first:end]
-        boxes = boxes_from_distances(distances[None], self.stride)[0, :, first:end]
-        self._found.append(self._best(peaks, boxes, top * self.stride))
+        self._found.append(self._best(peaks, scores, distances, first, top))
         self._before = scores[:, -2:].clone(), distances[:, -2:].clone()
 
-    def _best(self, peaks: Tensor, boxes: Tensor, top_px: int) -> Calls:
+    def _best(self, peaks: Tensor, scores: Tensor, distances: Tensor, first: int, top: int) -> Calls:
+        """peaks: the rows of scores from `first` on. top: the picture's row that scores begin with."""
         flat = peaks.flatten()
         num_sure = int((flat >= self.sure_score).sum())
         score, index = flat.topk(min(max(self.num_unsure, num_sure), flat.numel()))
         index, score = index[score >= self.min_score], score[score >= self.min_score]
-        cells = peaks[0].numel()
-        chosen = boxes.flatten(1)[:, index % cells].T
-        shift = chosen.new_tensor([0.0, top_px, 0.0, top_px])
-        return Calls(chosen + shift, score, index // cells)
+        cells, width = peaks[0].numel(), peaks.shape[2]
+        label, row, column = index // cells, first + index % cells // width, index % width
+        left, up, right, down = vote(scores, distances, label, row, column, stride=self.stride)
+        x, y = (column + 0.5) * self.stride, (row + top + 0.5) * self.stride
+        return Calls(torch.stack([x - left, y - up, x + right, y + down], 1), score, label)
 
     def best(self) -> Calls:
         """All that were kept, highest score first."""

@@ -19,7 +19,7 @@ from torch.nn import functional
 from inspect_vit.alignment import LaidReference
 from inspect_vit.cells import CELL_PX, cells_of
 from inspect_vit.errors import ConfigError, ImageTooLargeError
-from inspect_vit.heads import HeadOutput, boxes_from_distances
+from inspect_vit.heads import HeadOutput, boxes_from_distances, vote
 from inspect_vit.inspector import LEVEL_NAMES, Inspector, laid_reference
 from inspect_vit.model import Encoded, HierarchicalViT, ModelOutput
 from inspect_vit.results import Defect, InspectionResult
@@ -118,16 +118,20 @@ def to_tokens(query: NDArray[np.float32], grid: Tensor, factor: int) -> Tensor:
 
 
 def called_cell(head: HeadOutput, label: int, defect: Defect, *, height: int, width: int) -> tuple[int, int]:
-    """(row, column) of the cell that called a defect: of those that predict its box, the nearest in score.
+    """(row, column) of the cell that called a defect: of those around which its box is voted, the nearest in
+    score.
 
-    A box drawn by hand, of score 1, gets the likeliest centre of those that predict it best. The cell may
+    A box drawn by hand, of score 1, gets the likeliest centre of those that come nearest to it. The cell may
     lie in the border beyond the picture. height, width: of the picture, px, which boxes were cut to.
     """
     limit = head.distances.new_tensor([width, height, width, height]).view(4, 1, 1)
-    predicted = boxes_from_distances(head.distances[:1].float(), CELL_PX)[0].clamp(min=0)
+    scores = head.centre_logits[0].float().sigmoid()
+    row, column = (place.flatten() for place in torch.ones_like(scores[0]).nonzero().T)
+    distances = head.distances[0].float()
+    voted = vote(scores, distances, torch.full_like(row, label), row, column, stride=CELL_PX)
+    predicted = boxes_from_distances(voted.view(1, *distances.shape), CELL_PX)[0].clamp(min=0)
     predicted = torch.minimum(predicted, limit)
     apart = (predicted - predicted.new_tensor(defect.box_xyxy).view(4, 1, 1)).abs().sum(0)
     same = apart <= apart.min() + SAME_BOX_PX
-    misses = (head.centre_logits[0, label].float().sigmoid() - defect.score).abs()
-    row, column = divmod(int(misses.masked_fill(~same, math.inf).argmin()), misses.shape[1])
-    return row, column
+    misses = (scores[label] - defect.score).abs()
+    return divmod(int(misses.masked_fill(~same, math.inf).argmin()), misses.shape[1])

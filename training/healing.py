@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
@@ -56,7 +57,7 @@ def write_healed_deeppcb(samples: Sequence[Sample], out: Path, *, classes: Colle
         for kind, picture in (("test", healed), ("temp", reference)):
             write_atomically(folder / f"{stem}_{kind}.png", encode_png(picture[..., 0]))
         kept = [
-            f"{' '.join(str(int(edge)) for edge in box)} {CLASS_NAMES.index(label) + 1}"
+            f"{' '.join(str(math.floor(corner)) for corner in box)} {CLASS_NAMES.index(label) + 1}"
             for box, label in zip(sample.boxes, sample.labels, strict=True)
             if label not in classes
         ]

@@ -42,7 +42,7 @@ def test_samples_come_in_list_order_with_pictures_boxes_and_groups(tmp_path: Pat
     assert samples[0].labels == ()
     assert samples[1].image == data / "group00041/00041/00041000_test.jpg"
     assert samples[1].reference == data / "group00041/00041/00041000_temp.jpg"
-    np.testing.assert_array_equal(samples[1].boxes, [[1, 2, 30, 40], [5, 6, 70, 80]])
+    np.testing.assert_array_equal(samples[1].boxes, [[1.5, 2.5, 30.5, 40.5], [5.5, 6.5, 70.5, 80.5]])
     assert samples[1].labels == ("open", "pin-hole")
     assert samples[1].origin == f"{data / 'test.txt'}:2"
     assert samples[1].boxes.dtype == np.float32

@@ -29,7 +29,7 @@ def test_a_healed_set_lacks_the_class_and_nothing_else(tmp_path: Path) -> None:
     write_healed_deeppcb([sample], tmp_path / "out", classes={"short"})
     (healed,) = read_deeppcb(tmp_path / "out", "trainval")
     assert healed.labels == ("pin-hole",)
-    assert healed.boxes.tolist() == [[15, 15, 40, 40]]
+    assert healed.boxes.tolist() == [[15.5, 15.5, 40.5, 40.5]]
     assert healed.reference is not None
     found, kept = (cv2.imread(str(path), cv2.IMREAD_GRAYSCALE) for path in (healed.image, healed.reference))
     wanted = reference.copy()

@@ -2,6 +2,10 @@
 
 List lines name a pair, `group20085/20085/20085000.jpg group20085/20085_not/20085000.txt`; the pictures are
 `..._test.jpg` (the board) and `..._temp.jpg` (the golden reference). Label lines are `x1 y1 x2 y2 type`.
+
+A corner is the number of a pixel, 0 to 639, and means its middle: in every group and class labels reach a
+pixel further beyond what differs on the left and above than on the right and below (docs/decisions.md). So a
+box_xyxy lies half a pixel further right and down; read as edges, mirrored boards would contradict each other.
 Source: Tang et al., "Online PCB Defect Detector On A New PCB Defect Dataset", arXiv:1902.06197.
 """
 
@@ -20,6 +24,9 @@ from training.formats.reading import Reading
 
 CLASS_NAMES = ("open", "short", "mousebite", "spur", "copper", "pin-hole")
 """In the order of the label files' types 1 to 6."""
+
+MIDDLE = 0.5
+"""From the number of a pixel to the middle of it, px."""
 
 TEST_ONLY_GROUPS = frozenset({"12000", "12100", "12300", "90100"})
 """Board groups of the test split without a picture in the training split: 332 of its 500 pairs."""
@@ -130,7 +137,8 @@ def _read_label(
         message = f"empty box {line!r}, wanted 0 <= x1 < x2 and 0 <= y1 < y2"
         reading.fault("empty-box", where, message, board)
         return None
-    box = reading.box((x1, y1, x2, y2), size, where, board)
+    corners = tuple(corner + MIDDLE for corner in (x1, y1, x2, y2))
+    box = reading.box(corners, size, where, board)
     return None if box is None else (box, CLASS_NAMES[kind - 1])
 
 
