@@ -48,7 +48,7 @@ def test_both_splits_are_one_set_and_faults_are_named(tmp_path: Path) -> None:
         ("001", "train", ("open", "pin-hole")),
         ("002", "test", ()),
     ]
-    np.testing.assert_array_equal(read.samples[0].boxes, [[1, 2, 30, 40], [60, 40, 64, 48]])
+    np.testing.assert_array_equal(read.samples[0].boxes, [[1.5, 2.5, 30.5, 40.5], [60.5, 40.5, 64, 48]])
     assert read.samples[1].reference is None
     assert [(fault.kind, fault.where.rpartition("/")[2]) for fault in read.faults] == [
         ("bad-line", "001000.txt:2"),
