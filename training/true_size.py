@@ -16,7 +16,7 @@ _COPPER_ABOVE = 127
 def true_size_px(
     image: NDArray[np.uint8], reference: NDArray[np.uint8], box_xyxy: NDArray[np.floating]
 ) -> tuple[int, int]:
-    """Longest side of what differs inside the box, after a 2x2 and after a 3x3 opening.
+    """Longest side of what differs in pixels whose middle the box holds, after a 2x2 and a 3x3 opening.
 
     The difference is (image XOR reference), both binarised; the largest blob left by the opening counts
     (8-connected, by area). 0 where the opening leaves nothing.
@@ -24,8 +24,7 @@ def true_size_px(
     Args:
         image, reference: (H, W) grey or (H, W, 3), 0..255, in register.
     """
-    left, top = np.floor(box_xyxy[:2]).astype(int).clip(min=0)
-    right, bottom = np.ceil(box_xyxy[2:]).astype(int)
+    left, top, right, bottom = np.ceil(box_xyxy - 0.5).astype(int).clip(min=0)
     inside = (slice(top, bottom), slice(left, right))
     difference = _copper(image[inside]) ^ _copper(reference[inside])
     two, three = (_longest_side(difference, opening) for opening in OPENINGS)

@@ -50,7 +50,7 @@ def test_missing_copper_is_as_large_as_added_copper() -> None:
 
 def test_a_blob_ends_where_the_box_ends() -> None:
     image, empty = np.full((64, 64, 3), 255, np.uint8), np.zeros((64, 64, 3), np.uint8)
-    assert true_size_px(image, empty, np.array([-3, 60, 12.2, 80], np.float32)) == (13, 13)
+    assert true_size_px(image, empty, np.array([-3, 60, 12.2, 80], np.float32)) == (12, 12)
 
 
 def test_sizes_of_the_deeppcb_test_defects(deeppcb_root: Path) -> None:
