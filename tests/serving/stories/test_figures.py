@@ -119,7 +119,7 @@ def test_the_figures_are_those_of_the_boards(station: Any, line: Line) -> None:
 
 def test_what_is_chosen_stays_in_the_address_and_goes_into_the_table(station: Any, line: Line) -> None:
     page = station("figures?period=30d")
-    page.get_by_label("Recipe").select_option(RECIPE)
+    page.get_by_role("combobox").and_(page.get_by_label("Recipe")).select_option(RECIPE)
     page.get_by_role("button", name="Today").click()
     expect(tile(page, "Boards inspected").locator(".value")).to_have_text("3", timeout=30_000)
     page.reload()
