@@ -168,9 +168,12 @@ def answers(
 ) -> tuple[ModelOutput, ModelOutput | None]:
     """What the learner says of a batch, and what the old model says where that is held."""
     if config.part == "branch":
-        return branch_answers(model, old, batch["fused"])
+        now, before = branch_answers(model, old, batch["fused"])
+        return now, before if config.protect else None
+    if not config.protect:
+        return answer(model, batch), None
     with torch.no_grad():
-        before = answer(old, batch) if config.protect else None
+        before = answer(old, batch)
     return answer(model, batch), before
 
 

@@ -39,3 +39,12 @@ def test_branch_answers_are_those_of_the_whole_networks(tiny_checkpoint: Path) -
         assert wanted[width:].any()
     for mine, wanted in zip(gradients[0][2:], gradients[1][2:], strict=True):
         assert torch.allclose(mine, wanted, rtol=1e-4, atol=1e-3)
+
+
+def test_without_protection_nothing_is_held(tiny_checkpoint: Path) -> None:
+    old, _ = load_checkpoint(tiny_checkpoint)
+    model = grow(old, new_names(old.config.class_names, add=["scratch"]), widen=16)
+    batch = {"fused": torch.zeros(1, old.refine.conv.in_channels, 8, 8)}
+    for protect in (True, False):
+        _, before = answers(model, old, batch, IncrementalConfig(part="branch", protect=protect))
+        assert (before is not None) == protect
